@@ -80,7 +80,7 @@ void domus_append_written(domus_appender *appender, size_t size)
 
 /* Returns the offset at which the bytes at `data` begin in the page of the appender, or UINT64_MAX
  * if they do not lie in that page. */
-static uint64_t find_offset_in_page(const domus_appender *appender, const void *data)
+static uint64_t find_offset_of_bytes_in_page(const domus_appender *appender, const void *data)
 {
     uint64_t at = appender->page != NULL
                       ? (uint64_t)((uintptr_t)data - (uintptr_t)appender->page->data)
@@ -93,7 +93,7 @@ int domus_append(domus_appender *appender, const void *data, size_t size)
 {
     if (size == 0)
         return appender->error;
-    uint64_t own = find_offset_in_page(appender, data);
+    uint64_t own = find_offset_of_bytes_in_page(appender, data);
     char *end = domus_append_room(appender, size);
     if (end == NULL)
         return appender->error;
@@ -107,7 +107,8 @@ int domus_append(domus_appender *appender, const void *data, size_t size)
 
 /* Append a text of `size` bytes that is too long for the buffer of the caller. The text is made
  * elsewhere first, because the arguments may show bytes of the appender. */
-static int append_long_text(domus_appender *appender, int size, const char *format, va_list list)
+static int append_text_longer_than_buffer(domus_appender *appender, int size, const char *format,
+                                          va_list list)
 {
     char *text = domi_memory_new_bytes((size_t)size + 1);
 
@@ -134,7 +135,7 @@ int domus_append_text(domus_appender *appender, const char *format, ...)
     if ((size_t)size < sizeof text)
         return domus_append(appender, text, (size_t)size);
     va_start(list, format);
-    int error = append_long_text(appender, size, format, list);
+    int error = append_text_longer_than_buffer(appender, size, format, list);
     va_end(list);
     return error;
 }

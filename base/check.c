@@ -26,7 +26,7 @@
 /* Write to standard error where a filter of system calls forbids poll(). O_NONBLOCK is set only for
  * this write, because other processes may share the pipe or terminal. If fcntl() is forbidden, too,
  * the write may block: the text is worth more than a certain end of the process. */
-static bool write_without_poll(const char *text)
+static bool write_to_stderr_without_poll(const char *text)
 {
     int flags = fcntl(STDERR_FILENO, F_GETFL);
 
@@ -48,7 +48,7 @@ static bool write_to_stderr(const char *text)
     for (int tries = 0; ready < 0 && errno == EINTR && tries < TRIES_MAX; tries++)
         ready = poll(&reader, 1, READER_MS);
     if (ready < 0)
-        return write_without_poll(text);
+        return write_to_stderr_without_poll(text);
     /* poll() says that a pipe is writable only if it has room for a whole line of a failed check,
      * so write() does not block. */
     return ready > 0 && write(STDERR_FILENO, text, strlen(text)) > 0;

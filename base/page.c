@@ -33,7 +33,7 @@ static _Thread_local domi_page *large;
 /* bytes of further larger pages that the thread may keep */
 static _Thread_local size_t large_room;
 
-void domi_pages_begin_to_keep(void)
+void domi_pages_begin_to_keep_freed_pages(void)
 {
 /* under AddressSanitizer no page is kept, so that it sees a use after free */
 #ifndef __SANITIZE_ADDRESS__

@@ -39,9 +39,9 @@ typedef struct domi_lender {
 } domi_lender;
 
 /* Small pages that a thread keeps instead of freeing them, so that a message that outlives its turn
- * costs no allocation. A thread of a system has one (domi_pages_begin_to_keep()), and other threads
- * none. */
-void domi_pages_begin_to_keep(void);
+ * costs no allocation. A thread of a system has one (domi_pages_begin_to_keep_freed_pages()), and
+ * other threads none. */
+void domi_pages_begin_to_keep_freed_pages(void);
 void domi_pages_free_kept(void);
 
 /* Make a page with room for `size` bytes, which belongs to one slice. Returns NULL without
@@ -81,7 +81,7 @@ void domi_page_drop_owner(domi_page *page);
 
 /* Let a page that only its borrower counts on (no slice owns it) show the `size` bytes at
  * `data`. */
-static inline void domi_page_show_bytes(domi_page *page, const char *data, uint32_t size)
+static inline void domi_page_show_borrowed_bytes(domi_page *page, const char *data, uint32_t size)
 {
     page->face.data = data;
     page->size = size;

@@ -16,7 +16,7 @@ uint32_t domi_park_wait_for_stand_in(_Atomic uint32_t *word)
         /* Relaxed: this load only waits until no stand-in holds the word; the exchange of
          * domi_park_end_sleep() orders what follows. */
         now = atomic_load_explicit(word, memory_order_relaxed);
-        if (!domi_park_is_held(now))
+        if (!domi_park_is_owner_held(now))
             return now;
         if (looks % PAUSES == 0)
             sched_yield();

@@ -14,14 +14,14 @@
  *     WANTED    as HELD, and something was put meanwhile: the stand-in has to wake it
  *
  *     RUNNING <-> SPINNING                 the owner, domi_park_set_spinning()
- *     RUNNING -> LOOKING                   the owner, domi_park_begin_look()
+ *     RUNNING -> LOOKING                   the owner, domi_park_begin_look_before_sleep()
  *     LOOKING -> SLEEPING, DOZING          the owner, domi_park_end_look_and_sleep()
  *     RUNNING -> SLEEPING                  the owner that has no stand-ins, domi_park_begin_sleep()
  *     LOOKING, SLEEPING, DOZING -> NOTIFIED    a sender, domi_park_try_notify()
- *     DOZING -> HELD                       a stand-in, domi_park_try_hold()
+ *     DOZING -> HELD                       a stand-in, domi_park_try_hold_dozing_owner()
  *     HELD -> WANTED                       a sender, domi_park_try_notify()
- *     HELD -> DOZING                       the stand-in, domi_park_release()
- *     HELD, WANTED -> NOTIFIED             the stand-in, domi_park_release()
+ *     HELD -> DOZING                       the stand-in, domi_park_release_held_owner()
+ *     HELD, WANTED -> NOTIFIED             the stand-in, domi_park_release_held_owner()
  *     LOOKING, SLEEPING, DOZING, NOTIFIED -> RUNNING   the owner, domi_park_end_sleep()
  *
  * The owner, when it has found nothing to do:
@@ -90,7 +90,7 @@ static inline void domi_park_begin_sleep(_Atomic uint32_t *word)
 /* Begin a sleep as domi_park_begin_sleep() does, for an owner that may have stand-ins. The owner
  * calls domi_park_end_look_and_sleep() when it has found no work, and uses its manager no more
  * until domi_park_end_sleep(). */
-static inline void domi_park_begin_look(_Atomic uint32_t *word)
+static inline void domi_park_begin_look_before_sleep(_Atomic uint32_t *word)
 {
     (void)atomic_exchange_explicit(word, DOMI_PARK_LOOKING, memory_order_seq_cst);
 }
@@ -100,8 +100,8 @@ static inline void domi_park_end_look_and_sleep(_Atomic uint32_t *word, bool doz
     uint32_t looking = DOMI_PARK_LOOKING;
     uint32_t asleep = dozes ? DOMI_PARK_DOZING : DOMI_PARK_SLEEPING;
 
-    /* release: pairs with the acquire of domi_park_try_hold(). If the exchange fails, a sender has
-     * notified the owner, and the sleep ends at once. */
+    /* release: pairs with the acquire of domi_park_try_hold_dozing_owner(). If the exchange fails,
+     * a sender has notified the owner, and the sleep ends at once. */
     (void)atomic_compare_exchange_strong_explicit(word, &looking, asleep, memory_order_release,
                                                   memory_order_relaxed);
 }
@@ -109,7 +109,7 @@ static inline void domi_park_end_look_and_sleep(_Atomic uint32_t *word, bool doz
 /* Wait until no stand-in holds the park word. Returns the value that the word had then. */
 uint32_t domi_park_wait_for_stand_in(_Atomic uint32_t *word);
 
-static inline bool domi_park_is_held(uint32_t word)
+static inline bool domi_park_is_owner_held(uint32_t word)
 {
     return word == DOMI_PARK_HELD || word == DOMI_PARK_WANTED;
 }
@@ -121,10 +121,10 @@ static inline uint32_t domi_park_end_sleep(_Atomic uint32_t *word)
     uint32_t was = atomic_load_explicit(word, memory_order_relaxed);
 
     /* seq_cst: the exchange also pairs with the monitor, which looks at all park words before it
-     * sleeps (runtime/system/monitor.c). Its acquire pairs with domi_park_release(), so the owner
-     * sees what the stand-in did. */
+     * sleeps (runtime/system/monitor.c). Its acquire pairs with domi_park_release_held_owner(), so
+     * the owner sees what the stand-in did. */
     do {
-        if (__builtin_expect(domi_park_is_held(was), 0))
+        if (__builtin_expect(domi_park_is_owner_held(was), 0))
             was = domi_park_wait_for_stand_in(word);
     } while (!atomic_compare_exchange_weak_explicit(word, &was, DOMI_PARK_RUNNING,
                                                     memory_order_seq_cst, memory_order_relaxed));
@@ -164,7 +164,7 @@ static inline bool domi_park_try_notify(_Atomic uint32_t *word)
 
 /* True if a sender may put off waking the owner whose word is `word`, because the owner's sleep
  * ends soon by itself, or a stand-in that holds the word is about to let go. */
-static inline bool domi_park_may_wake_up_wait(const _Atomic uint32_t *word)
+static inline bool domi_park_may_waking_be_put_off(const _Atomic uint32_t *word)
 {
     uint32_t now = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)word, memory_order_relaxed);
 
@@ -173,7 +173,7 @@ static inline bool domi_park_may_wake_up_wait(const _Atomic uint32_t *word)
 
 /* Hold the manager of an owner that dozes, as its stand-in. Returns false if the owner is awake, is
  * about to wake, has not looked yet or sleeps for long, or if another thread holds it. */
-static inline bool domi_park_try_hold(_Atomic uint32_t *word)
+static inline bool domi_park_try_hold_dozing_owner(_Atomic uint32_t *word)
 {
     uint32_t dozing = DOMI_PARK_DOZING;
 
@@ -183,7 +183,7 @@ static inline bool domi_park_try_hold(_Atomic uint32_t *word)
 
 /* Release an owner's manager that the caller holds. `left` says that it leaves something to do. If
  * this returns true, the caller has to end the owner's sleep. */
-static inline bool domi_park_release(_Atomic uint32_t *word, bool left)
+static inline bool domi_park_release_held_owner(_Atomic uint32_t *word, bool left)
 {
     uint32_t held = DOMI_PARK_HELD;
 

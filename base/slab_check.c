@@ -155,7 +155,7 @@ static void mark_objects_in_shared_list(marks *marked, const void *object)
 }
 
 /* Check a chunk whose free objects were sorted into its own list. */
-static void check_chunk(const domi_slab *slab, const domi_slab_chunk *chunk)
+static void check_chunk_with_own_free_list(const domi_slab *slab, const domi_slab_chunk *chunk)
 {
     marks marked = {.slab = slab, .chunk = chunk};
 
@@ -173,7 +173,7 @@ static void check_slab_being_sorted(const domi_slab *slab)
     size_t count = 0;
 
     DOMI_CHECK(now->going == NULL);
-    check_chunk(slab, now->last);
+    check_chunk_with_own_free_list(slab, now->last);
     if (now->rest != NULL)
         return;
     for (const domi_slab_chunk *chunk = slab->chunks; chunk != NULL; chunk = chunk->next) {
@@ -200,7 +200,7 @@ static void check_slab_with_parted_chunks(const domi_slab *slab)
     DOMI_CHECK(slab->spare_bytes == spare);
     for (const domi_slab_chunk *chunk = now->going; chunk != NULL; chunk = chunk->next)
         DOMI_CHECK(chunk->free_count == count_carved_objects(slab, chunk));
-    check_chunk(slab, now->going);
+    check_chunk_with_own_free_list(slab, now->going);
 }
 
 bool domi_slab_trim_is_sound(const domi_slab *slab, uint32_t objects)

@@ -221,7 +221,7 @@ static void put_remaining_chunks_back_into_slab(domi_slab *slab)
 
 /* End the trim: all free objects that it still has, in chunks that are not given back, belong to
  * the slab again. */
-static void return_all_objects(domi_slab *slab)
+static void return_all_objects_of_trim_to_slab(domi_slab *slab)
 {
     trim *now = slab->trim;
 
@@ -245,7 +245,7 @@ void domi_slab_trim_stop(domi_slab *slab)
 {
     if (slab->trim == NULL)
         return;
-    return_all_objects(slab);
+    return_all_objects_of_trim_to_slab(slab);
     free_trim(slab);
     DOMI_CHECK_SLOW(domi_slab_trim_is_sound(slab, CHECKED_PER_STEP));
 }

@@ -10,8 +10,8 @@
  *
  * Invariants between calls:
  *
- * - On levels 1 to 4 the slot of the wheel's own tick is empty: turn_wheel_to() spread its nodes
- * over the levels below when the wheel came there.
+ * - On levels 1 to 4 the slot of the wheel's own tick is empty: turn_wheel_to_tick() spread its
+ * nodes over the levels below when the wheel came there.
  * - So every slot of a level comes before every slot of the level above, and the next thing to do
  *   is in the first occupied slot of the lowest occupied level: one look at the bitmaps finds it.
  * - Nodes of one tick share a slot, in the order in which they were armed (those that were armed
@@ -128,7 +128,7 @@ static uint64_t get_tick_of_first_occupied_slot(const domi_wheel *wheel)
 /* Turn the wheel to `tick`, which is not past get_tick_of_first_occupied_slot(), and spread the
  * slots that begin there over the levels below. The coarsest level comes first, because a node that
  * falls out of it may have to move down again. */
-static void turn_wheel_to(domi_wheel *wheel, uint64_t tick)
+static void turn_wheel_to_tick(domi_wheel *wheel, uint64_t tick)
 {
     wheel->tick = tick;
     for (unsigned level = LEVEL_TOP; level > 0; level--) {
@@ -225,15 +225,15 @@ void domi_wheel_advance_to_time(domi_wheel *wheel, uint64_t now_ns)
         uint64_t tick = get_tick_of_first_occupied_slot(wheel);
 
         if (tick >= end) {
-            turn_wheel_to(wheel, end);
+            turn_wheel_to_tick(wheel, end);
             break;
         }
-        turn_wheel_to(wheel, tick);
+        turn_wheel_to_tick(wheel, tick);
 
         unsigned slot = get_slot_index(tick, 0);
         move_nodes_of_list(&wheel->due, &wheel->slots[0][slot]);
         wheel->occupied[0] &= ~(UINT64_C(1) << slot);
-        turn_wheel_to(wheel, tick + 1);
+        turn_wheel_to_tick(wheel, tick + 1);
     }
 }
 

@@ -55,8 +55,8 @@ struct outcome {
     double cpu_ns[ROUNDS];
 };
 
-static void run_contender_once(const struct row *row, enum contender who, struct outcome *outcome,
-                               int round)
+static void run_contender_and_store_round(const struct row *row, enum contender who,
+                                          struct outcome *outcome, int round)
 {
     struct contest contest = {
         .suite = "actors",
@@ -66,7 +66,7 @@ static void run_contender_once(const struct row *row, enum contender who, struct
         .seconds_max = SECONDS_MAX,
     };
     struct command_result result;
-    int error = contender_run(who, &contest, &result);
+    int error = contender_run_in_contest(who, &contest, &result);
 
     if (error == -EBADMSG)
         exit(1);
@@ -77,8 +77,8 @@ static void run_contender_once(const struct row *row, enum contender who, struct
         return;
     }
     double count = (double)row->size * row->per_size;
-    outcome->rate[round] = count / command_figure(&result, "seconds");
-    outcome->cpu_ns[round] = command_figure(&result, "cpu_seconds") / count * 1e9;
+    outcome->rate[round] = count / command_first_figure_of_name(&result, "seconds");
+    outcome->cpu_ns[round] = command_first_figure_of_name(&result, "cpu_seconds") / count * 1e9;
     if (isnan(outcome->rate[round])) {
         fprintf(stderr, "actors: %s: %s printed no seconds\n", row->name, contender_name(who));
         exit(1);
@@ -112,13 +112,13 @@ static void print_medians_of_row(const struct row *row, struct outcome *outcomes
         const char *name = contender_name((enum contender)who);
         if (outcome->out)
             continue;
-        printf("actors.%s.%s %.4g %s\n", row->name, name, measure_median(outcome->rate, ROUNDS),
-               row->unit);
+        printf("actors.%s.%s %.4g %s\n", row->name, name,
+               measure_sort_and_get_median(outcome->rate, ROUNDS), row->unit);
         if (row->cpu)
             printf("actors.%s.%s.cpu %.1f ns\n", row->name, name,
-                   measure_median(outcome->cpu_ns, ROUNDS));
+                   measure_sort_and_get_median(outcome->cpu_ns, ROUNDS));
     }
-    double median = measure_median(ratio, ROUNDS);
+    double median = measure_sort_and_get_median(ratio, ROUNDS);
     if (!outcomes[CONTENDER_DOMUS].out && median != 0)
         printf("actors.%s.ratio %.2f ratio\n", row->name, median);
     fflush(stdout);
@@ -134,7 +134,7 @@ static bool run_all_rounds_of_row(const struct row *row)
     for (int round = 0; round < ROUNDS; round++) {
         for (int who = 0; who < CONTENDERS; who++) {
             if (!outcomes[who].out)
-                run_contender_once(row, (enum contender)who, &outcomes[who], round);
+                run_contender_and_store_round(row, (enum contender)who, &outcomes[who], round);
         }
     }
     print_medians_of_row(row, outcomes);

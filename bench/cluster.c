@@ -142,9 +142,9 @@ static void store_result_of_run(size_t who, uint32_t round, double count,
 
 /* Run a pair of processes once; with --patience, repeatedly until other programs were quiet during
  * the run. Returns as cluster_run_fresh_pair(). */
-static int run_pair_in_quiet(const struct cluster_contender *contender,
-                             const struct cluster_work *work, struct cluster_result *ret_result,
-                             const char **ret_who)
+static int run_pair_until_machine_was_quiet(const struct cluster_contender *contender,
+                                            const struct cluster_work *work,
+                                            struct cluster_result *ret_result, const char **ret_who)
 {
     uint64_t end_ns = measure_now_ns() + patience * UINT64_C(1000000000);
     int error;
@@ -164,7 +164,7 @@ static bool run_contender_once(const struct row *row, uint64_t count, size_t who
     struct cluster_work work = {.row = row->name, .count = count, .seconds_max = SECONDS_MAX};
     struct cluster_result result;
     const char *side;
-    int error = run_pair_in_quiet(&contenders[who], &work, &result, &side);
+    int error = run_pair_until_machine_was_quiet(&contenders[who], &work, &result, &side);
 
     if (error != 0) {
         fprintf(stderr, "cluster: %s %s is out: %s: %s\n", row->name, entries[who].name, side,
@@ -181,9 +181,9 @@ static bool run_contender_once(const struct row *row, uint64_t count, size_t who
     return true;
 }
 
-static double quantile_of_figure(size_t who, enum figure figure, double part)
+static double quantile_of_contender_figure(size_t who, enum figure figure, double part)
 {
-    return cluster_result_sort_to_quantile(outcomes[who][figure], rounds, part);
+    return cluster_result_sort_and_get_quantile(outcomes[who][figure], rounds, part);
 }
 
 /* Print the ratios of domus to each peer, for rates and for CPU time: medians over the rounds. This
@@ -199,7 +199,7 @@ static void print_ratios_to_peers(const struct row *row)
             for (uint32_t round = 0; round < rounds; round++)
                 ratios[round] = outcomes[0][kinds[i]][round] / outcomes[who][kinds[i]][round];
             printf("cluster.%s.ratio.%s.domus.%s %.3f ratio\n", row->name, figures[kinds[i]].name,
-                   entries[who].name, cluster_result_sort_to_quantile(ratios, rounds, 0.5));
+                   entries[who].name, cluster_result_sort_and_get_quantile(ratios, rounds, 0.5));
         }
     }
 }
@@ -208,14 +208,17 @@ static void print_ratios_to_peers(const struct row *row)
 static void print_line_of_contender(size_t who)
 {
     fprintf(stderr, "| %s | %.0f | %.0f to %.0f ", entries[who].name,
-            quantile_of_figure(who, RATE, 0.5) / 1e3, quantile_of_figure(who, RATE, 0.25) / 1e3,
-            quantile_of_figure(who, RATE, 0.75) / 1e3);
-    fprintf(stderr, "| %.2f | %.2f to %.2f ", quantile_of_figure(who, CPU, 0.5) / 1e3,
-            quantile_of_figure(who, CPU, 0.25) / 1e3, quantile_of_figure(who, CPU, 0.75) / 1e3);
+            quantile_of_contender_figure(who, RATE, 0.5) / 1e3,
+            quantile_of_contender_figure(who, RATE, 0.25) / 1e3,
+            quantile_of_contender_figure(who, RATE, 0.75) / 1e3);
+    fprintf(stderr, "| %.2f | %.2f to %.2f ", quantile_of_contender_figure(who, CPU, 0.5) / 1e3,
+            quantile_of_contender_figure(who, CPU, 0.25) / 1e3,
+            quantile_of_contender_figure(who, CPU, 0.75) / 1e3);
     fprintf(stderr, "| %.2f | %.2f | %.2f | %.0f |\n",
-            quantile_of_figure(who, REQUESTER_CPU, 0.5) / 1e3,
-            quantile_of_figure(who, RESPONDER_CPU, 0.5) / 1e3,
-            quantile_of_figure(who, BROKER_CPU, 0.5) / 1e3, quantile_of_figure(who, OTHERS, 0.5));
+            quantile_of_contender_figure(who, REQUESTER_CPU, 0.5) / 1e3,
+            quantile_of_contender_figure(who, RESPONDER_CPU, 0.5) / 1e3,
+            quantile_of_contender_figure(who, BROKER_CPU, 0.5) / 1e3,
+            quantile_of_contender_figure(who, OTHERS, 0.5));
 }
 
 static void print_table_of_row(const struct row *row)
@@ -230,7 +233,8 @@ static void print_table_of_row(const struct row *row)
             continue;
         for (int figure = 0; figure < FIGURES; figure++)
             printf("cluster.%s.%s.%s %.1f %s\n", row->name, entries[who].name, figures[figure].name,
-                   quantile_of_figure(who, (enum figure)figure, 0.5), figures[figure].unit);
+                   quantile_of_contender_figure(who, (enum figure)figure, 0.5),
+                   figures[figure].unit);
         print_line_of_contender(who);
     }
     fprintf(stderr, "\n");
@@ -254,7 +258,7 @@ static bool run_all_rounds_of_row(const struct row *row, uint64_t count)
 }
 
 /* Read a number from 1 to `max` from an option. Returns false for any other text. */
-static bool parse_number(const char *text, uint64_t max, uint64_t *ret_number)
+static bool parse_positive_number_up_to(const char *text, uint64_t max, uint64_t *ret_number)
 {
     char *end;
     uint64_t number = strtoull(text, &end, 10);
@@ -278,13 +282,13 @@ static bool read_options(int argc, char **argv)
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
         bool well = true;
         if (option == 'r')
-            well = parse_number(optarg, ROUNDS_MAX, &number);
+            well = parse_positive_number_up_to(optarg, ROUNDS_MAX, &number);
         else if (option == 'a')
-            well = parse_number(optarg, INT32_MAX, &counts[0]);
+            well = parse_positive_number_up_to(optarg, INT32_MAX, &counts[0]);
         else if (option == 'n')
-            well = parse_number(optarg, INT32_MAX, &counts[1]);
+            well = parse_positive_number_up_to(optarg, INT32_MAX, &counts[1]);
         else if (option == 'p')
-            well = parse_number(optarg, PATIENCE_MAX, &patience);
+            well = parse_positive_number_up_to(optarg, PATIENCE_MAX, &patience);
         else if (option == 'o')
             only_row = optarg;
         else

@@ -41,7 +41,7 @@ struct pair {
     struct dialog requester;
 };
 
-static const char *first_existing_path(const char *const *paths, size_t count)
+static const char *first_executable_path(const char *const *paths, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (access(paths[i], X_OK) == 0)
@@ -54,8 +54,8 @@ static const char *first_existing_path(const char *const *paths, size_t count)
 static const char *broker_path(enum cluster_broker broker)
 {
     if (broker == CLUSTER_NATS)
-        return first_existing_path(nats_paths, sizeof nats_paths / sizeof nats_paths[0]);
-    return first_existing_path(epmd_paths, sizeof epmd_paths / sizeof epmd_paths[0]);
+        return first_executable_path(nats_paths, sizeof nats_paths / sizeof nats_paths[0]);
+    return first_executable_path(epmd_paths, sizeof epmd_paths / sizeof epmd_paths[0]);
 }
 
 bool cluster_is_broker_installed(enum cluster_broker broker)
@@ -184,13 +184,13 @@ static int start_side_of_pair(const struct pair *pair, const struct cluster_work
 /* Read the CPU clocks of the requester, the responder and the broker. */
 static int read_cpu_clocks_of_pair(const struct pair *pair, struct cluster_result *ret_clocks)
 {
-    int error = measure_other_cpu_ns(pair->requester.pid, &ret_clocks->requester_cpu_ns);
+    int error = measure_cpu_ns_of_other_process(pair->requester.pid, &ret_clocks->requester_cpu_ns);
 
     if (error == 0)
-        error = measure_other_cpu_ns(pair->responder.pid, &ret_clocks->responder_cpu_ns);
+        error = measure_cpu_ns_of_other_process(pair->responder.pid, &ret_clocks->responder_cpu_ns);
     ret_clocks->broker_cpu_ns = 0;
     if (error == 0 && pair->has_broker)
-        error = measure_other_cpu_ns(pair->broker.pid, &ret_clocks->broker_cpu_ns);
+        error = measure_cpu_ns_of_other_process(pair->broker.pid, &ret_clocks->broker_cpu_ns);
     return error;
 }
 
@@ -200,7 +200,8 @@ static int run_and_measure_pair(struct pair *pair, const struct cluster_work *wo
     struct cluster_result before, after;
     struct quiet from = {0}, to = {0};
     char line[DIALOG_LINE_MAX];
-    int error = quiet_read_ticks(&from) ? read_cpu_clocks_of_pair(pair, &before) : -EIO;
+    int error =
+        quiet_read_cpu_ticks_of_machine(&from) ? read_cpu_clocks_of_pair(pair, &before) : -EIO;
     uint64_t began_ns = measure_now_ns();
 
     if (error == 0)
@@ -209,7 +210,7 @@ static int run_and_measure_pair(struct pair *pair, const struct cluster_work *wo
         error = dialog_read_line(&pair->requester, work->seconds_max * UINT64_C(1000000000), line);
     uint64_t waited_ns = measure_now_ns() - began_ns;
     if (error == 0)
-        error = quiet_read_ticks(&to) ? read_cpu_clocks_of_pair(pair, &after) : -EIO;
+        error = quiet_read_cpu_ticks_of_machine(&to) ? read_cpu_clocks_of_pair(pair, &after) : -EIO;
     if (error == 0)
         error = cluster_result_read_line(line, work->row, work->count, waited_ns, &after.took_ns);
     if (error != 0)
@@ -220,13 +221,13 @@ static int run_and_measure_pair(struct pair *pair, const struct cluster_work *wo
         .responder_cpu_ns = after.responder_cpu_ns - before.responder_cpu_ns,
         .broker_cpu_ns = after.broker_cpu_ns - before.broker_cpu_ns,
     };
-    ret_result->others = quiet_share_of_others(
+    ret_result->others = quiet_share_of_cpu_used_by_others(
         &from, &to,
         ret_result->requester_cpu_ns + ret_result->responder_cpu_ns + ret_result->broker_cpu_ns);
     return 0;
 }
 
-static int prepare_folder_and_port(struct pair *pair)
+static int prepare_port_and_cookie_of_pair(struct pair *pair)
 {
     const struct sigaction ignore = {.sa_handler = SIG_IGN};
     char port[8];
@@ -264,7 +265,7 @@ int cluster_run_fresh_pair(const struct cluster_contender *contender,
                            const char **ret_who)
 {
     struct pair pair = {.contender = contender, .requester.pid = -1, .responder.pid = -1};
-    int error = prepare_folder_and_port(&pair);
+    int error = prepare_port_and_cookie_of_pair(&pair);
 
     *ret_who = "broker";
     if (error == 0)

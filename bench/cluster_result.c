@@ -53,13 +53,13 @@ int cluster_result_read_line(const char *line, const char *row, uint64_t count, 
     return 0;
 }
 
-double cluster_result_sort_to_quantile(double *values, size_t count, double part)
+double cluster_result_sort_and_get_quantile(double *values, size_t count, double part)
 {
     double place = part * (double)(count - 1);
     size_t below = (size_t)place;
     size_t above = below + 1 < count ? below + 1 : below;
 
-    /* measure_median() is called only because it sorts the values */
-    (void)measure_median(values, count);
+    /* measure_sort_and_get_median() is called only because it sorts the values */
+    (void)measure_sort_and_get_median(values, count);
     return values[below] + (values[above] - values[below]) * (place - (double)below);
 }

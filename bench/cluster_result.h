@@ -33,6 +33,6 @@ int cluster_result_read_line(const char *line, const char *row, uint64_t count, 
 
 /* Sort `values`. Returns their quantile at `part` (0 to 1): the value at that place of the order,
  * or between two places the proportional value between both. `count` is at least 1. */
-double cluster_result_sort_to_quantile(double *values, size_t count, double part);
+double cluster_result_sort_and_get_quantile(double *values, size_t count, double part);
 
 #endif

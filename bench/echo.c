@@ -179,10 +179,10 @@ static int run_load_on_new_server(struct bench *bench, size_t row, int which, bo
     load->port = server.port;
     load->watched[0] = server.pid;
     pid_t hog = half ? hog_start_on_cpu(ECHO_SERVER_CPU) : 0;
-    int load_error = hog < 0 ? (int)hog : load_run_in_own_process(load, ret_result);
+    int load_error = hog < 0 ? (int)hog : load_run_in_child_process(load, ret_result);
     hog_stop(hog);
     if (load_error != 0)
-        fprintf(stderr, "bench_echo: %s: %s\n", name, load_error_text(load_error));
+        fprintf(stderr, "bench_echo: %s: %s\n", name, load_error_as_text(load_error));
     error = server_stop(&server, &usage);
     if (error != 0)
         fprintf(stderr, "bench_echo: %s: %s\n", name, server.error);
@@ -248,7 +248,7 @@ static int run_server_in_round(struct bench *bench, size_t row, int mode, int wh
         [P50] = result.p50_us,
         [P99] = result.p99_us,
         [P999] = result.p999_us,
-        [BUSY] = load_share_of_cpu_used(&result),
+        [BUSY] = load_share_of_one_cpu_used_by_load(&result),
     };
     for (int i = 0; i < COLUMNS; i++)
         bench->figures[row][mode][which][i][round] = values[i];
@@ -283,7 +283,7 @@ static double get_median_of_figure(const struct bench *bench, size_t row, int mo
     double values[ROUNDS_MAX];
 
     memcpy(values, bench->figures[row][mode][which][column], sizeof values);
-    return measure_median(values, bench->rounds);
+    return measure_sort_and_get_median(values, bench->rounds);
 }
 
 static void print_medians_of_figures(const struct bench *bench, size_t row, int mode)
@@ -311,8 +311,8 @@ static void print_ratio_of_servers(const struct bench *bench, size_t row, int mo
     bool is_void = get_median_of_figure(bench, row, mode, server, BUSY) > LOAD_BUSY_MAX ||
                    get_median_of_figure(bench, row, mode, peer, BUSY) > LOAD_BUSY_MAX;
     printf("echo.%s.%s.ratio.%s.%s.%s %.4f %s\n", rows[row].name, modes[mode], columns[column].name,
-           echo_server_name(server), echo_server_name(peer), measure_median(ratios, bench->rounds),
-           is_void ? "void" : "ratio");
+           echo_server_name(server), echo_server_name(peer),
+           measure_sort_and_get_median(ratios, bench->rounds), is_void ? "void" : "ratio");
 }
 
 static void print_ratios_of_servers(const struct bench *bench, size_t row, int mode)

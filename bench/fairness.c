@@ -203,7 +203,7 @@ static const domus_behaviour client = {
 
 /* --- rounds ----------------------------------------------------------------------------------- */
 
-static domus_system *get_new_system(uint32_t threads)
+static domus_system *make_and_start_system(uint32_t threads)
 {
     domus_config config;
     domus_system *system;
@@ -232,7 +232,8 @@ static domus_address spawn_on_thread(domus_system *system, uint32_t thread,
 static void print_figures_of_row(const char *row, const char *what, double *values,
                                  const char *unit)
 {
-    printf("fairness.%s.%s %.4g %s\n", row, what, measure_median(values, ROUNDS), unit);
+    printf("fairness.%s.%s %.4g %s\n", row, what, measure_sort_and_get_median(values, ROUNDS),
+           unit);
 }
 
 static void measure_rounds_of_row(const char *row, domus_system *system, domus_address who)
@@ -259,9 +260,9 @@ static void measure_rounds_of_row(const char *row, domus_system *system, domus_a
     fflush(stdout);
 }
 
-static void measure_light_load(const char *row, uint32_t prober_thread)
+static void measure_light_actor_beside_flood(const char *row, uint32_t prober_thread)
 {
-    domus_system *system = get_new_system(prober_thread + 1);
+    domus_system *system = make_and_start_system(prober_thread + 1);
     domus_address sink = spawn_on_thread(system, 0, &flooded, NULL);
     domus_address target = spawn_on_thread(system, 0, &leaf, NULL);
     domus_address source = spawn_on_thread(system, 0, &flooder, &sink);
@@ -272,19 +273,19 @@ static void measure_light_load(const char *row, uint32_t prober_thread)
     domus_system_free(system);
 }
 
-static void measure_light_near(const char *row)
+static void measure_light_load_on_same_thread(const char *row)
 {
-    measure_light_load(row, 0);
+    measure_light_actor_beside_flood(row, 0);
 }
 
-static void measure_light_cross(const char *row)
+static void measure_light_load_from_other_thread(const char *row)
 {
-    measure_light_load(row, 1);
+    measure_light_actor_beside_flood(row, 1);
 }
 
-static void measure_middlemen_beside(const char *row, bool busy)
+static void measure_middlemen_with_leaves(const char *row, bool busy)
 {
-    domus_system *system = get_new_system(1);
+    domus_system *system = make_and_start_system(1);
     static domus_address leaves[LEAVES], men[MIDDLEMEN];
     struct client state = {.targets = men, .targets_count = MIDDLEMEN, .clients = CLIENTS};
 
@@ -299,14 +300,14 @@ static void measure_middlemen_beside(const char *row, bool busy)
     domus_system_free(system);
 }
 
-static void measure_middlemen(const char *row)
+static void measure_middlemen_with_busy_leaves(const char *row)
 {
-    measure_middlemen_beside(row, true);
+    measure_middlemen_with_leaves(row, true);
 }
 
-static void measure_middlemen_alone(const char *row)
+static void measure_middlemen_with_idle_leaves(const char *row)
 {
-    measure_middlemen_beside(row, false);
+    measure_middlemen_with_leaves(row, false);
 }
 
 int main(int argc, char **argv)
@@ -315,10 +316,10 @@ int main(int argc, char **argv)
         const char *name;
         void (*run)(const char *row);
     } rows[] = {
-        {"light_near", measure_light_near},
-        {"light_cross", measure_light_cross},
-        {"middlemen", measure_middlemen},
-        {"middlemen_alone", measure_middlemen_alone},
+        {"light_near", measure_light_load_on_same_thread},
+        {"light_cross", measure_light_load_from_other_thread},
+        {"middlemen", measure_middlemen_with_busy_leaves},
+        {"middlemen_alone", measure_middlemen_with_idle_leaves},
     };
 
     if (sem_init(&done, 0, 0) != 0)

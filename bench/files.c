@@ -60,7 +60,7 @@ static void make_file_to_read(void)
 /* --- the loop of pread(2)
  * ---------------------------------------------------------------------- */
 
-static void read_in_a_bare_loop(bool allocates)
+static void read_file_by_pread_in_loop(bool allocates)
 {
     static char own[READ_BYTES];
 
@@ -143,7 +143,7 @@ static const domus_behaviour reader_behaviour = {
     .on = (const domus_on[]){{&go_type, open_file_and_begin_reading, 0}, {NULL, NULL, 0}},
 };
 
-static void read_by_actor(uint32_t depth, bool blocking)
+static void run_actor_that_reads_file(uint32_t depth, bool blocking)
 {
     const reader state = {.depth = depth, .blocking = blocking};
     domus_config config;
@@ -173,15 +173,15 @@ static void run_row_of_bench(const char *name)
     uint64_t cpu_ns = measure_process_cpu_ns();
 
     if (strcmp(name, "pread") == 0)
-        read_in_a_bare_loop(false);
+        read_file_by_pread_in_loop(false);
     else if (strcmp(name, "calloc") == 0)
-        read_in_a_bare_loop(true);
+        read_file_by_pread_in_loop(true);
     else if (strcmp(name, "alone") == 0)
-        read_by_actor(1, false);
+        run_actor_that_reads_file(1, false);
     else if (strcmp(name, "deep") == 0)
-        read_by_actor(DEPTH, false);
+        run_actor_that_reads_file(DEPTH, false);
     else if (strcmp(name, "blocking") == 0)
-        read_by_actor(1, true);
+        run_actor_that_reads_file(1, true);
     else
         exit_with_error("no such row");
     printf("files.%s %.0f ns\n", name, (double)(measure_now_ns() - began_ns) / reads);

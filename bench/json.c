@@ -121,7 +121,7 @@ static _Noreturn void exit_with_error(const char *what)
     exit(1);
 }
 
-static void read_text_once(void)
+static void read_order_by_domus_once(void)
 {
     domus_json_memory memory;
     struct order got;
@@ -131,13 +131,13 @@ static void read_text_once(void)
     domus_json_release(&memory);
 }
 
-static void check_text_once(void)
+static void check_json_text_by_domus_once(void)
 {
     if (domus_json_check(NULL, text, sizeof text - 1, NULL) != 0)
         exit_with_error("the text is no JSON");
 }
 
-static void read_text_by_rapidjson(void)
+static void read_order_by_rapidjson_once(void)
 {
     static char copy[sizeof text + 16];
 
@@ -146,7 +146,7 @@ static void read_text_by_rapidjson(void)
         exit_with_error("RapidJSON does not take the text");
 }
 
-static void read_text_by_jansson(void)
+static void read_order_by_jansson_once(void)
 {
     json_t *made = json_loadb(text, sizeof text - 1, JSON_REJECT_DUPLICATES, NULL);
 
@@ -155,7 +155,7 @@ static void read_text_by_jansson(void)
     json_decref(made);
 }
 
-static void write_text_once(void)
+static void write_order_by_domus_once(void)
 {
     domus_appender appender = {0};
 
@@ -164,7 +164,7 @@ static void write_text_once(void)
     domus_append_drop(&appender);
 }
 
-static void feed_whole_text(void)
+static void feed_json_array_of_orders_by_domus(void)
 {
     domus_json_feed_options options = {.table = &order_table};
     domus_json_feed *feed;
@@ -185,7 +185,7 @@ static void feed_whole_text(void)
     domus_json_feed_free(feed);
 }
 
-static void make_array_of_orders(void)
+static void make_json_array_of_orders(void)
 {
     array_size = FEED_ORDERS * sizeof text + 1;
     array = malloc(array_size);
@@ -211,7 +211,7 @@ static void measure_and_print_calls(const char *name, void (*one)(void), uint64_
         rounds[round] =
             (double)(measure_thread_cpu_ns() - begin_ns) / ((double)calls * (double)each);
     }
-    printf("%s %.0f ns\n", name, measure_median(rounds, ROUNDS));
+    printf("%s %.0f ns\n", name, measure_sort_and_get_median(rounds, ROUNDS));
 }
 
 int main(int argc, char **argv)
@@ -226,14 +226,15 @@ int main(int argc, char **argv)
         exit_with_error(error);
     if (domus_json_read(&order_table, NULL, text, sizeof text - 1, &order, &memory, NULL) != 0)
         exit_with_error("the text is not read");
-    make_array_of_orders();
+    make_json_array_of_orders();
     printf("order_bytes %zu bytes\n", sizeof text - 1);
-    measure_and_print_calls("order_read", read_text_once, texts, 1);
-    measure_and_print_calls("order_check", check_text_once, texts, 1);
-    measure_and_print_calls("order_read_rapidjson", read_text_by_rapidjson, texts, 1);
-    measure_and_print_calls("order_read_jansson", read_text_by_jansson, texts / 10 + 1, 1);
-    measure_and_print_calls("order_write", write_text_once, texts, 1);
-    measure_and_print_calls("feed_read", feed_whole_text, texts / FEED_ORDERS + 1, FEED_ORDERS);
+    measure_and_print_calls("order_read", read_order_by_domus_once, texts, 1);
+    measure_and_print_calls("order_check", check_json_text_by_domus_once, texts, 1);
+    measure_and_print_calls("order_read_rapidjson", read_order_by_rapidjson_once, texts, 1);
+    measure_and_print_calls("order_read_jansson", read_order_by_jansson_once, texts / 10 + 1, 1);
+    measure_and_print_calls("order_write", write_order_by_domus_once, texts, 1);
+    measure_and_print_calls("feed_read", feed_json_array_of_orders_by_domus,
+                            texts / FEED_ORDERS + 1, FEED_ORDERS);
     domus_json_release(&memory);
     free(array);
     return 0;

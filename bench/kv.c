@@ -137,15 +137,15 @@ static int run_row_with_servers(const struct versus *servers, const struct kv_lo
     kv_load_make_requests(&load, kind, KEYS);
     kv_load_make_requests(&fill, &kinds[1], KEYS);
     snprintf(name, sizeof name, "%s_%u", kind->name, depth);
-    return versus_run_row(servers,
-                          &(struct versus_row){.name = name,
-                                               .kind = &load.kind,
-                                               .connections = CONNECTIONS,
-                                               .depth = depth,
-                                               .offered = rate == 0 ? 0.5 : 0,
-                                               .rate = rate,
-                                               .fill = kind->reply[0] == '$' ? &fill.kind : NULL,
-                                               .fills = KEYS});
+    return versus_run_row_and_print_figures(
+        servers, &(struct versus_row){.name = name,
+                                      .kind = &load.kind,
+                                      .connections = CONNECTIONS,
+                                      .depth = depth,
+                                      .offered = rate == 0 ? 0.5 : 0,
+                                      .rate = rate,
+                                      .fill = kind->reply[0] == '$' ? &fill.kind : NULL,
+                                      .fills = KEYS});
 }
 
 static _Noreturn void usage(void)

@@ -156,7 +156,7 @@ typedef struct row {
 
 /* Run a round of a row at a profile level. Returns the CPU time of all threads but the main one for
  * a message. */
-static double run_round_at_level(const row *which, domus_profile_level level)
+static double measure_message_cpu_at_profile_level(const row *which, domus_profile_level level)
 {
     require_success(domus_system_set_profile_level(bench_system, level), "level");
     /* this first round is not measured; in it the threads change to the new level */
@@ -182,10 +182,11 @@ static void print_figures_of_level(const char *row_name, int level, double round
         ratios[i] = rounds[level][i] / rounds[0][i];
     qsort(ratios, ROUNDS, sizeof ratios[0], compare_numbers);
     printf("%s.%s.message %.1f ns\n", row_name, names[level],
-           measure_median(rounds[level], ROUNDS));
+           measure_sort_and_get_median(rounds[level], ROUNDS));
     if (level == 0)
         return;
-    printf("%s.%s.ratio %.4f\n", row_name, names[level], measure_median(ratios, ROUNDS));
+    printf("%s.%s.ratio %.4f\n", row_name, names[level],
+           measure_sort_and_get_median(ratios, ROUNDS));
     printf("%s.%s.spread %.4f\n", row_name, names[level],
            ratios[ROUNDS * 3 / 4] - ratios[ROUNDS / 4]);
 }
@@ -197,7 +198,7 @@ static void run_all_rounds_of_row(const row *which)
     for (int i = 0; i < ROUNDS; i++) {
         for (int k = 0; k < LEVELS; k++) {
             int level = i % 2 == 0 ? k : LEVELS - 1 - k;
-            rounds[level][i] = run_round_at_level(which, levels[level]);
+            rounds[level][i] = measure_message_cpu_at_profile_level(which, levels[level]);
         }
     }
     /* `off` is level 0 and comes last: its figures are the base of all ratios, and printing sorts

@@ -51,7 +51,7 @@ static void arm_poll_of_eventfd(struct side *side)
 
 /* Sleep until the ball has come to this side with the turn `turn`. acquire: pairs with the release
  * in pass_ball_to_other_side(). */
-static void sleep_until_turn(struct side *side, uint64_t turn)
+static void sleep_in_ring_until_ball_comes(struct side *side, uint64_t turn)
 {
     struct io_uring_cqe *cqe;
 
@@ -73,7 +73,7 @@ static void pass_ball_to_other_side(struct side *side, uint64_t turn)
         exit_with_error("no wake-up");
 }
 
-static void *play_side_of_ping_pong(void *side_)
+static void *run_thread_of_ping_pong_side(void *side_)
 {
     struct side *side = side_;
     struct io_uring_params params = {.flags = IORING_SETUP_SINGLE_ISSUER |
@@ -92,7 +92,7 @@ static void *play_side_of_ping_pong(void *side_)
             began_ns = measure_now_ns();
         if (side->serves)
             pass_ball_to_other_side(side, 2 * i + 1);
-        sleep_until_turn(side, side->serves ? 2 * i + 2 : 2 * i + 1);
+        sleep_in_ring_until_ball_comes(side, side->serves ? 2 * i + 2 : 2 * i + 1);
         if (!side->serves)
             pass_ball_to_other_side(side, 2 * i + 2);
     }
@@ -101,7 +101,7 @@ static void *play_side_of_ping_pong(void *side_)
     return NULL;
 }
 
-double limit_parked_ping_pong(uint64_t rounds, int cpu_a, int cpu_b)
+double limit_measure_parked_ping_pong(uint64_t rounds, int cpu_a, int cpu_b)
 {
     static struct side sides[2];
     const int cpus[] = {cpu_a, cpu_b};
@@ -121,7 +121,7 @@ double limit_parked_ping_pong(uint64_t rounds, int cpu_a, int cpu_b)
             exit_with_error("no eventfd");
     }
     for (int i = 0; i < 2; i++) {
-        if (pthread_create(&sides[i].thread, NULL, play_side_of_ping_pong, &sides[i]) != 0)
+        if (pthread_create(&sides[i].thread, NULL, run_thread_of_ping_pong_side, &sides[i]) != 0)
             exit_with_error("no thread");
     }
     for (int i = 0; i < 2; i++)

@@ -152,7 +152,7 @@ static void *receive_all_messages(void *ring_)
     return NULL;
 }
 
-double limit_ring(uint64_t messages, uint64_t under_way, const int *cpus)
+double limit_measure_ring_of_two_threads(uint64_t messages, uint64_t under_way, const int *cpus)
 {
     struct ring ring = {.under_way = under_way, .messages = messages, .cpus = {cpus[0], cpus[1]}};
     uint64_t slots = LOOK_MAX;

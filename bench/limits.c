@@ -115,7 +115,7 @@ static inline void send_message_to_actor(struct actor *actor, uint64_t value)
     last_ready = actor;
 }
 
-static void answer_message_of_peer(struct actor *actor, struct message *message)
+static void send_ball_with_one_less_to_peer(struct actor *actor, struct message *message)
 {
     actor->handled++;
     if (message->value > 0)
@@ -147,10 +147,10 @@ static double get_rate_per_second(uint64_t count, uint64_t elapsed_ns)
     return (double)count * 1e9 / (double)elapsed_ns;
 }
 
-double limit_ping_pong(uint64_t messages)
+double limit_measure_ping_pong(uint64_t messages)
 {
-    struct actor ping = {.handle = answer_message_of_peer};
-    struct actor pong = {.handle = answer_message_of_peer, .peer = &ping};
+    struct actor ping = {.handle = send_ball_with_one_less_to_peer};
+    struct actor pong = {.handle = send_ball_with_one_less_to_peer, .peer = &ping};
 
     if (messages == 0)
         exit_with_error("ping-pong of nothing");
@@ -167,9 +167,9 @@ double limit_ping_pong(uint64_t messages)
     return get_rate_per_second(messages, elapsed_ns);
 }
 
-double limit_count(uint64_t messages)
+double limit_measure_counting(uint64_t messages)
 {
-    struct actor counter = {.handle = answer_message_of_peer};
+    struct actor counter = {.handle = send_ball_with_one_less_to_peer};
 
     /* this has no effect, because each message to the counting actor holds 0 */
     counter.peer = &counter;
@@ -261,7 +261,7 @@ static void *run_pong_thread(void *hand_off_)
     return NULL;
 }
 
-double limit_cross_ping_pong(uint64_t rounds, int cpu_a, int cpu_b)
+double limit_measure_cross_ping_pong(uint64_t rounds, int cpu_a, int cpu_b)
 {
     struct hand_off hand_off = {.rounds = rounds + UNTIMED_ROUNDS, .cpus = {cpu_a, cpu_b}};
     pthread_t threads[2];
@@ -296,7 +296,7 @@ struct sender {
     pthread_t thread;
 };
 
-static void *run_sender_thread(void *sender_)
+static void *push_all_messages_of_sender(void *sender_)
 {
     struct sender *sender = sender_;
     _Atomic(struct message *) *stack = &sender->funnel->stack;
@@ -367,7 +367,7 @@ static struct message *make_messages(uint64_t count)
     return messages;
 }
 
-double limit_mpsc(uint64_t messages, int senders, const int *cpus)
+double limit_measure_many_senders_to_one(uint64_t messages, int senders, const int *cpus)
 {
     struct funnel funnel = {.messages = messages, .receiver_cpu = cpus[0]};
     struct sender sender[LIMIT_SENDERS_MAX];
@@ -390,7 +390,7 @@ double limit_mpsc(uint64_t messages, int senders, const int *cpus)
             .count = i == senders - 1 ? messages - first : share,
             .cpu = cpus[i + 1],
         };
-        start_thread(&sender[i].thread, run_sender_thread, &sender[i]);
+        start_thread(&sender[i].thread, push_all_messages_of_sender, &sender[i]);
     }
     for (int i = 0; i < senders; i++)
         pthread_join(sender[i].thread, NULL);

@@ -74,7 +74,7 @@ static bool are_options_valid(const struct load_options *options)
            options->duration_ns > 0 && options->stall_ns > 0;
 }
 
-static void fill_stream(unsigned char *stream)
+static void fill_stream_with_random_period(unsigned char *stream)
 {
     uint64_t state = UINT64_C(0x9e3779b97f4a7c15);
 
@@ -160,7 +160,7 @@ static int make_load_unconnected(const struct load_options *options, struct load
         connection->send_at = connection->receive_at = (uint32_t)(UINT64_C(61) * i % PERIOD);
         connection->sent_ns = &load->sent_ns[(size_t)i * options->depth];
     }
-    fill_stream(load->stream);
+    fill_stream_with_random_period(load->stream);
     *ret_load = load;
     return 0;
 }
@@ -185,7 +185,8 @@ static int open_connections_of_load(struct load *load)
 }
 
 /* Watch a connection of the load for bytes to receive, and with `to_send` also for room to send. */
-static int watch_connection(struct load *load, struct connection *connection, bool to_send)
+static int watch_connection_for_room_or_not(struct load *load, struct connection *connection,
+                                            bool to_send)
 {
     struct epoll_event event = {
         .events = to_send ? EPOLLIN | EPOLLOUT : EPOLLIN,
@@ -206,14 +207,14 @@ static int send_on_connection(struct load *load, struct connection *connection)
                             MSG_DONTWAIT | MSG_NOSIGNAL);
 
         if (sent < 0 && errno == EAGAIN)
-            return watch_connection(load, connection, true);
+            return watch_connection_for_room_or_not(load, connection, true);
         if (sent < 0)
             return errno == EPIPE ? -ECONNRESET : -errno;
         connection->send_at = (connection->send_at + (uint32_t)sent) % PERIOD;
         connection->unsent -= (uint32_t)sent;
         connection->in_flight += (uint32_t)sent;
     }
-    return watch_connection(load, connection, false);
+    return watch_connection_for_room_or_not(load, connection, false);
 }
 
 static void append_idle_connection(struct load *load, const struct connection *connection)
@@ -223,7 +224,7 @@ static void append_idle_connection(struct load *load, const struct connection *c
     load->idle[end % load->options->connections] = (uint32_t)(connection - load->connections);
 }
 
-static struct connection *take_idle_connection(struct load *load)
+static struct connection *take_longest_idle_connection(struct load *load)
 {
     uint32_t first = load->idle[load->idle_first];
 
@@ -234,7 +235,8 @@ static struct connection *take_idle_connection(struct load *load)
 
 /* Count `length` bytes of a connection that came back. In a closed loop as many messages are then
  * sent as have come back whole. */
-static void count_returned_bytes(struct load *load, struct connection *connection, uint32_t length)
+static void count_returned_and_send_next_messages(struct load *load, struct connection *connection,
+                                                  uint32_t length)
 {
     connection->part += length;
     while (connection->part >= load->options->size) {
@@ -271,7 +273,7 @@ static int receive_on_connection(struct load *load, struct connection *connectio
         return -EBADMSG;
     connection->receive_at = (connection->receive_at + (uint32_t)got) % PERIOD;
     connection->in_flight -= (uint32_t)got;
-    count_returned_bytes(load, connection, (uint32_t)got);
+    count_returned_and_send_next_messages(load, connection, (uint32_t)got);
     return 0;
 }
 
@@ -289,7 +291,7 @@ static int send_due_messages(struct load *load)
         if (due_ns > load->now_ns)
             return 0;
 
-        struct connection *connection = take_idle_connection(load);
+        struct connection *connection = take_longest_idle_connection(load);
         bool is_late = load->now_ns - due_ns > TICK_NS;
         for (uint32_t i = 0; i < options->depth; i++)
             connection->sent_ns[i] = is_late ? due_ns : load->now_ns;
@@ -357,7 +359,7 @@ static int start_load(struct load *load)
 
 /* Wait until all messages that are under way have come back. At least one byte must come every
  * `stall_ns`. */
-static int wait_for_messages_under_way(struct load *load)
+static int wait_until_all_messages_have_returned(struct load *load)
 {
     uint64_t heard_ns = load->now_ns;
 
@@ -401,8 +403,9 @@ static int measure_watched_cpu_time(const struct load_options *options, uint64_t
 {
     for (int i = 0; i < LOAD_WATCHED_MAX; i++) {
         uint64_t now_ns = 0;
-        int error =
-            options->watched[i] == 0 ? 0 : measure_other_cpu_ns(options->watched[i], &now_ns);
+        int error = options->watched[i] == 0
+                        ? 0
+                        : measure_cpu_ns_of_other_process(options->watched[i], &now_ns);
         if (error != 0)
             return error;
         cpu_ns[i] = now_ns - cpu_ns[i];
@@ -426,7 +429,7 @@ static int measure_load(struct load *load, struct load_result *ret_result)
         return error;
 
     result.rate = (double)load->messages * 1e9 / (double)(load->now_ns - load->start_ns);
-    error = wait_for_messages_under_way(load);
+    error = wait_until_all_messages_have_returned(load);
     if (error != 0)
         return error;
     result.messages = load->messages;

@@ -70,12 +70,12 @@ int load_run_to_its_end(const struct load_options *options, struct load_result *
 
 /* Run a load as load_run_to_its_end() does, but in a process of its own, so that the memory, the
  * pinning and the CPU time of the load do not affect the caller. */
-int load_run_in_own_process(const struct load_options *options, struct load_result *ret_result);
+int load_run_in_child_process(const struct load_options *options, struct load_result *ret_result);
 
 /* Returns a text that says why load_run_to_its_end() failed with this error. */
-const char *load_error_text(int error);
+const char *load_error_as_text(int error);
 
 /* Returns the share (0 to 1) of its CPU that the load used. */
-double load_share_of_cpu_used(const struct load_result *result);
+double load_share_of_one_cpu_used_by_load(const struct load_result *result);
 
 #endif

@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-int load_run_in_own_process(const struct load_options *options, struct load_result *ret_result)
+int load_run_in_child_process(const struct load_options *options, struct load_result *ret_result)
 {
     struct {
         int error;
@@ -36,7 +36,7 @@ int load_run_in_own_process(const struct load_options *options, struct load_resu
     return pid > 0 ? report.error : -EAGAIN;
 }
 
-const char *load_error_text(int error)
+const char *load_error_as_text(int error)
 {
     switch (-error) {
     case EBADMSG:
@@ -52,7 +52,7 @@ const char *load_error_text(int error)
     }
 }
 
-double load_share_of_cpu_used(const struct load_result *result)
+double load_share_of_one_cpu_used_by_load(const struct load_result *result)
 {
     return result->elapsed_ns == 0 ? 0 : (double)result->cpu_ns / (double)result->elapsed_ns;
 }

@@ -74,7 +74,7 @@ static int set_player_peer(domus_stack *stack, void *self, const void *peer)
     return 0;
 }
 
-static int start_player(domus_stack *stack, void *self, const void *balls)
+static int start_clock_and_send_first_ball(domus_stack *stack, void *self, const void *balls)
 {
     struct player *player = self;
 
@@ -102,7 +102,7 @@ static const domus_behaviour player = {
     .name = "player",
     .state_size = sizeof(struct player),
     .on = (const domus_on[]){{&ball_type, send_ball_back, 0},
-                             {&go_type, start_player, 0},
+                             {&go_type, start_clock_and_send_first_ball, 0},
                              {&peer_type, set_player_peer, 0},
                              {NULL, NULL, 0}},
 };
@@ -185,7 +185,7 @@ static int start_producer(domus_stack *stack, void *self, const void *count)
     return send_messages_of_producer(stack, producer, LIMIT_BATCH);
 }
 
-static int send_messages_for_credit(domus_stack *stack, void *self, const void *nothing)
+static int send_next_batch_for_credit(domus_stack *stack, void *self, const void *nothing)
 {
     (void)nothing;
     return send_messages_of_producer(stack, self, LIMIT_BATCH);
@@ -194,7 +194,7 @@ static int send_messages_for_credit(domus_stack *stack, void *self, const void *
 static const domus_behaviour producer = {
     .name = "producer",
     .state_size = sizeof(struct producer),
-    .on = (const domus_on[]){{&credit_type, send_messages_for_credit, 0},
+    .on = (const domus_on[]){{&credit_type, send_next_batch_for_credit, 0},
                              {&go_type, start_producer, 0},
                              {&peer_type, set_producer_peer, 0},
                              {NULL, NULL, 0}},
@@ -205,7 +205,7 @@ struct counter {
     uint64_t handled;
 };
 
-static int start_counting_run(domus_stack *stack, void *self, const void *expected)
+static int reset_counter_and_start_clock(domus_stack *stack, void *self, const void *expected)
 {
     (void)stack;
     *(struct counter *)self = (struct counter){.expected = *(const uint64_t *)expected};
@@ -231,7 +231,7 @@ static const domus_behaviour counter = {
     .name = "counter",
     .state_size = sizeof(struct counter),
     .on = (const domus_on[]){{&ball_type, count_ball, 0},
-                             {&go_type, start_counting_run, 0},
+                             {&go_type, reset_counter_and_start_clock, 0},
                              {NULL, NULL, 0}},
 };
 
@@ -279,7 +279,7 @@ static void send_notice_to_actor(domus_system *system, domus_address to, const d
 }
 
 /* Wait for the end of the run that was just begun. Returns how many nanoseconds it took. */
-static double wait_for_run(uint64_t expected, const char *what)
+static double wait_for_run_and_get_its_time(uint64_t expected, const char *what)
 {
     while (sem_wait(&run.done) != 0)
         continue;
@@ -304,9 +304,11 @@ static void print_figures_of_row(struct row *row)
     for (int i = 0; i < ROUNDS; i++)
         ratio[i] = row->ours[i] / row->limit[i];
     printf("messages.%s.first %.4g %s\n", row->name, row->ours[0], row->unit);
-    printf("messages.%s.median %.4g %s\n", row->name, measure_median(row->ours, ROUNDS), row->unit);
-    printf("messages.%s.limit %.4g %s\n", row->name, measure_median(row->limit, ROUNDS), row->unit);
-    printf("messages.%s.ratio %.3f ratio\n", row->name, measure_median(ratio, ROUNDS));
+    printf("messages.%s.median %.4g %s\n", row->name,
+           measure_sort_and_get_median(row->ours, ROUNDS), row->unit);
+    printf("messages.%s.limit %.4g %s\n", row->name,
+           measure_sort_and_get_median(row->limit, ROUNDS), row->unit);
+    printf("messages.%s.ratio %.3f ratio\n", row->name, measure_sort_and_get_median(ratio, ROUNDS));
     fflush(stdout);
 }
 
@@ -320,9 +322,10 @@ static void run_ping_pong(void)
     send_notice_to_actor(system, one, &peer_type, &two);
     send_notice_to_actor(system, two, &peer_type, &one);
     for (int i = 0; i < ROUNDS; i++) {
-        row.limit[i] = limit_ping_pong(PING_PONGS);
+        row.limit[i] = limit_measure_ping_pong(PING_PONGS);
         send_notice_to_actor(system, one, &go_type, &(uint64_t){2 * PING_PONGS - 1});
-        row.ours[i] = 2.0 * PING_PONGS / wait_for_run(PING_PONGS, "ping-pong") * 1e9;
+        row.ours[i] =
+            2.0 * PING_PONGS / wait_for_run_and_get_its_time(PING_PONGS, "ping-pong") * 1e9;
     }
     domus_system_free(system);
     print_figures_of_row(&row);
@@ -339,9 +342,9 @@ static void measure_asks(void)
 
     send_notice_to_actor(system, one, &peer_type, &two);
     for (int i = 0; i < ROUNDS; i++) {
-        row.limit[i] = limit_ping_pong(PING_PONGS);
+        row.limit[i] = limit_measure_ping_pong(PING_PONGS);
         send_notice_to_actor(system, one, &go_type, &(uint64_t){ASKS - 1});
-        row.ours[i] = 2.0 * ASKS / wait_for_run(ASKS, "asks") * 1e9;
+        row.ours[i] = 2.0 * ASKS / wait_for_run_and_get_its_time(ASKS, "asks") * 1e9;
     }
     domus_system_free(system);
     print_figures_of_row(&row);
@@ -356,10 +359,10 @@ static void measure_counting(void)
 
     send_notice_to_actor(system, from, &peer_type, &to);
     for (int i = 0; i < ROUNDS; i++) {
-        row.limit[i] = limit_count(COUNTS);
+        row.limit[i] = limit_measure_counting(COUNTS);
         send_notice_to_actor(system, to, &go_type, &(uint64_t){COUNTS});
         send_notice_to_actor(system, from, &go_type, &(uint64_t){COUNTS});
-        row.ours[i] = COUNTS / wait_for_run(COUNTS, "counting") * 1e9;
+        row.ours[i] = COUNTS / wait_for_run_and_get_its_time(COUNTS, "counting") * 1e9;
     }
     domus_system_free(system);
     print_figures_of_row(&row);
@@ -367,7 +370,7 @@ static void measure_counting(void)
 
 /* Let two players play on two threads of a system that is made for this row alone, because its
  * spinning threads would disturb the measurement of the limit. */
-static double play_on_two_threads(uint64_t spin_ns, uint32_t rounds)
+static double measure_ping_pong_on_two_threads(uint64_t spin_ns, uint32_t rounds)
 {
     domus_system *system = get_new_system(2, spin_ns);
     domus_address one = spawn_on_thread(system, 0, &player);
@@ -376,7 +379,7 @@ static double play_on_two_threads(uint64_t spin_ns, uint32_t rounds)
     send_notice_to_actor(system, one, &peer_type, &two);
     send_notice_to_actor(system, two, &peer_type, &one);
     send_notice_to_actor(system, one, &go_type, &(uint64_t){2 * rounds - 1});
-    double ns = wait_for_run(rounds, "cross ping-pong") / (2.0 * rounds);
+    double ns = wait_for_run_and_get_its_time(rounds, "cross ping-pong") / (2.0 * rounds);
     domus_system_free(system);
     return ns;
 }
@@ -386,8 +389,8 @@ static void run_cross_ping_pong(void)
     static struct row row = {.name = "cross_ping_pong", .unit = "ns"};
 
     for (int i = 0; i < ROUNDS; i++) {
-        row.limit[i] = limit_cross_ping_pong(CROSS_ROUNDS, 0, 1);
-        row.ours[i] = play_on_two_threads(SPIN_NS, CROSS_ROUNDS);
+        row.limit[i] = limit_measure_cross_ping_pong(CROSS_ROUNDS, 0, 1);
+        row.ours[i] = measure_ping_pong_on_two_threads(SPIN_NS, CROSS_ROUNDS);
     }
     print_figures_of_row(&row);
 }
@@ -398,8 +401,8 @@ static void run_parked_ping_pong(void)
     static struct row row = {.name = "parked_ping_pong", .unit = "ns"};
 
     for (int i = 0; i < ROUNDS; i++) {
-        row.limit[i] = limit_parked_ping_pong(PARKED_ROUNDS, 0, 1);
-        row.ours[i] = play_on_two_threads(0, PARKED_ROUNDS);
+        row.limit[i] = limit_measure_parked_ping_pong(PARKED_ROUNDS, 0, 1);
+        row.ours[i] = measure_ping_pong_on_two_threads(0, PARKED_ROUNDS);
     }
     print_figures_of_row(&row);
 }
@@ -410,7 +413,7 @@ static void run_many_to_one(void)
     const int cpus[] = {0, 1};
 
     for (int i = 0; i < ROUNDS; i++) {
-        row.limit[i] = limit_mpsc(N_TO_1, 1, cpus);
+        row.limit[i] = limit_measure_many_senders_to_one(N_TO_1, 1, cpus);
         domus_system *system = get_new_system(2, SPIN_NS);
         domus_address to = spawn_on_thread(system, 0, &counter);
         send_notice_to_actor(system, to, &go_type, &(uint64_t){N_TO_1});
@@ -419,7 +422,7 @@ static void run_many_to_one(void)
             send_notice_to_actor(system, from, &peer_type, &to);
             send_notice_to_actor(system, from, &go_type, &(uint64_t){N_TO_1 / SENDERS});
         }
-        row.ours[i] = N_TO_1 / wait_for_run(N_TO_1, "N:1") * 1e9;
+        row.ours[i] = N_TO_1 / wait_for_run_and_get_its_time(N_TO_1, "N:1") * 1e9;
         domus_system_free(system);
     }
     print_figures_of_row(&row);

@@ -42,7 +42,7 @@ static _Noreturn void exit_with_error(const char *what)
 
 static const domus_type item = {.name = "item", .size = sizeof(uint64_t)};
 
-static int count_message(domus_stack *stack, void *self, const void *payload)
+static int count_handled_message(domus_stack *stack, void *self, const void *payload)
 {
     (void)stack, (void)self, (void)payload;
     handled++;
@@ -60,16 +60,16 @@ static int compare_keys(const domus_type *one_type, const void *one, const domus
 }
 
 static const domus_behaviour plain = {
-    .name = "plain", .on = (const domus_on[]){{&item, count_message, 0}, {NULL, NULL, 0}}};
+    .name = "plain", .on = (const domus_on[]){{&item, count_handled_message, 0}, {NULL, NULL, 0}}};
 static const domus_behaviour ordered = {
     .name = "ordered",
-    .on = (const domus_on[]){{&item, count_message, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&item, count_handled_message, 0}, {NULL, NULL, 0}},
     .order = compare_keys,
 };
 
 /* --- a measurement ---------------------------------------------------------------------------- */
 
-static void put_message_with_key(uint64_t key)
+static void put_message_with_key_to_actor(uint64_t key)
 {
     domi_envelope *envelope = domi_envelope_new(manager, DOMI_ENVELOPE_HEAD + item.size);
 
@@ -99,7 +99,7 @@ static double measure_put_and_drain(uint64_t waiting, uint64_t messages)
 
     for (uint64_t i = 0; i < rounds; i++) {
         for (uint64_t j = 0; j < waiting; j++)
-            put_message_with_key(domi_random_below(&chance, waiting));
+            put_message_with_key_to_actor(domi_random_below(&chance, waiting));
         while (to.house->mail != 0)
             run_measured_actor_once();
     }
@@ -108,19 +108,19 @@ static double measure_put_and_drain(uint64_t waiting, uint64_t messages)
 
 /* Put and handle messages while `waiting` others are always waiting. Returns the mean time of a
  * message in ns; `*ret_longest_ns` becomes the time of the longest round. */
-static double measure_at_constant_depth(uint64_t waiting, uint64_t messages,
-                                        uint64_t *ret_longest_ns)
+static double measure_at_constant_mailbox_depth(uint64_t waiting, uint64_t messages,
+                                                uint64_t *ret_longest_ns)
 {
     uint64_t longest_ns = 0;
     uint64_t sum_ns = 0;
     uint64_t rounds = messages / ROUND;
 
     for (uint64_t i = 0; i < waiting; i++)
-        put_message_with_key(domi_random_below(&chance, 2 * waiting));
+        put_message_with_key_to_actor(domi_random_below(&chance, 2 * waiting));
     for (uint64_t i = 0; i < rounds + waiting / ROUND; i++) {
         uint64_t began_ns = measure_thread_cpu_ns();
         for (uint64_t j = 0; j < ROUND; j++)
-            put_message_with_key(i * ROUND + domi_random_below(&chance, 2 * waiting));
+            put_message_with_key_to_actor(i * ROUND + domi_random_below(&chance, 2 * waiting));
         run_measured_actor_once();
         uint64_t took_ns = measure_thread_cpu_ns() - began_ns;
         /* the first rounds do not count, because the mix of keys in the mailbox still changes */
@@ -135,7 +135,8 @@ static double measure_at_constant_depth(uint64_t waiting, uint64_t messages,
     return (double)sum_ns / (double)(rounds * ROUND);
 }
 
-static void measure_behaviour(const domus_behaviour *behaviour, uint64_t waiting, uint64_t messages)
+static void measure_mailbox_of_behaviour(const domus_behaviour *behaviour, uint64_t waiting,
+                                         uint64_t messages)
 {
     uint64_t longest_ns;
 
@@ -144,7 +145,7 @@ static void measure_behaviour(const domus_behaviour *behaviour, uint64_t waiting
     (void)domi_manager_mount_actors(manager);
     handled = 0;
     double drain_ns = measure_put_and_drain(waiting, messages);
-    double hold_ns = measure_at_constant_depth(waiting, messages, &longest_ns);
+    double hold_ns = measure_at_constant_mailbox_depth(waiting, messages, &longest_ns);
     if (handled < 2 * messages)
         exit_with_error("messages were lost");
     printf("order.%s_%llu %.1f ns\n", behaviour->name, (unsigned long long)waiting, hold_ns);
@@ -181,12 +182,12 @@ int main(int argc, char **argv)
     };
     if (domi_manager_init(manager, &options) != 0)
         exit_with_error("no manager");
-    domi_manager_set_run_limit(manager, ROUND);
+    domi_manager_set_messages_per_run(manager, ROUND);
     domi_random_init(&chance, 1);
     (void)measure_pin_thread_to_cpu(0);
     for (size_t i = 0; i < sizeof waiting / sizeof waiting[0]; i++) {
-        measure_behaviour(&plain, waiting[i], messages);
-        measure_behaviour(&ordered, waiting[i], messages);
+        measure_mailbox_of_behaviour(&plain, waiting[i], messages);
+        measure_mailbox_of_behaviour(&ordered, waiting[i], messages);
     }
     return 0;
 }

@@ -226,10 +226,10 @@ static void measure_calls(const char *name, void (*one)(const struct subject *su
             one(subject);
         rounds[round] = (double)(measure_thread_cpu_ns() - begin_ns) / (double)messages;
     }
-    printf("%s %.1f ns\n", name, measure_median(rounds, ROUNDS));
+    printf("%s %.1f ns\n", name, measure_sort_and_get_median(rounds, ROUNDS));
 }
 
-static struct subject get_subject(const domus_type *type, const void *payload)
+static struct subject pickle_payload_as_bench_subject(const domus_type *type, const void *payload)
 {
     struct subject subject = {type, payload, {NULL, 0, 0}};
     domus_appender appender = {0};
@@ -268,9 +268,9 @@ int main(int argc, char **argv)
         exit_with_error(error);
     if (domus_slice_copy(zeros, sizeof zeros, &large.bytes) != 0)
         exit_with_error("no memory");
-    struct subject flats = get_subject(&flat_type, &flat);
-    struct subject lists = get_subject(&items_type, &items);
-    struct subject slices = get_subject(&large_type, &large);
+    struct subject flats = pickle_payload_as_bench_subject(&flat_type, &flat);
+    struct subject lists = pickle_payload_as_bench_subject(&items_type, &items);
+    struct subject slices = pickle_payload_as_bench_subject(&large_type, &large);
     measure_calls("flat_write", write_message, &flats, messages);
     measure_calls("flat_write_msgpack", write_message_by_msgpack, &flats, messages);
     measure_calls("flat_read", read_message, &flats, messages);

@@ -60,7 +60,7 @@ static int handle_echo_read(domus_stack *stack, void *self, const void *payload)
     return domus_channel_write(stack, event->channel, event->bytes);
 }
 
-static int compute_and_answer_ask(domus_stack *stack, void *self, const void *nothing)
+static int compute_and_repeat_if_wanted(domus_stack *stack, void *self, const void *nothing)
 {
     volatile uint64_t sum = 0;
 
@@ -70,7 +70,7 @@ static int compute_and_answer_ask(domus_stack *stack, void *self, const void *no
     return atomic_load(&computes) ? domus_notice(stack, domus_self(stack), &go_type, NULL) : 0;
 }
 
-static int block_and_answer_ask(domus_stack *stack, void *self, const void *nothing)
+static int block_runner_until_released(domus_stack *stack, void *self, const void *nothing)
 {
     const struct timespec nap = {.tv_nsec = 200000000};
 
@@ -91,9 +91,10 @@ static int answer_ask(domus_stack *stack, void *self, const void *nothing)
 static const domus_behaviour echo = {
     .name = "echo", .kind = DOMUS_CHANNELS, .on_read = {handle_echo_read, 0}};
 static const domus_behaviour computing = {
-    .name = "computing", .on = (const domus_on[]){{&go_type, compute_and_answer_ask, 0}, {0}}};
+    .name = "computing",
+    .on = (const domus_on[]){{&go_type, compute_and_repeat_if_wanted, 0}, {0}}};
 static const domus_behaviour blocking = {
-    .name = "blocking", .on = (const domus_on[]){{&go_type, block_and_answer_ask, 0}, {0}}};
+    .name = "blocking", .on = (const domus_on[]){{&go_type, block_runner_until_released, 0}, {0}}};
 static const domus_behaviour answering = {.name = "answering",
                                           .on = (const domus_on[]){{&go_type, answer_ask, 0}, {0}}};
 
@@ -144,7 +145,7 @@ static void send_ask(domus_system *system, domus_address address)
     require_success(domus_outside_notice(system, address, &go_type, NULL), "notice");
 }
 
-static void end_system(domus_system *system)
+static void stop_and_free_system(domus_system *system)
 {
     (void)domus_system_stop(system);
     domus_system_free(system);
@@ -191,15 +192,15 @@ static double measure_echo_p99_us(beside what)
                                          .rate = RATE,
                                          .duration_ns = UINT64_C(2000000000),
                                          .stall_ns = UINT64_C(5000000000)};
-    int error = load_run_in_own_process(&options, &result);
+    int error = load_run_in_child_process(&options, &result);
     if (error != 0) {
-        fprintf(stderr, "pools: load: %s\n", load_error_text(error));
+        fprintf(stderr, "pools: load: %s\n", load_error_as_text(error));
         exit(1);
     }
     atomic_store(&computes, false);
     if (process > 0)
         kill_and_await_process(process);
-    end_system(system);
+    stop_and_free_system(system);
     return result.p99_us;
 }
 
@@ -211,9 +212,9 @@ static void measure_echo(void)
         for (int what = ALONE; what <= PROCESS; what++)
             us[what][i] = measure_echo_p99_us((beside)what);
     }
-    double alone_us = measure_median(us[ALONE], ROUNDS);
-    double pool_us = measure_median(us[POOL], ROUNDS);
-    double process_us = measure_median(us[PROCESS], ROUNDS);
+    double alone_us = measure_sort_and_get_median(us[ALONE], ROUNDS);
+    double pool_us = measure_sort_and_get_median(us[POOL], ROUNDS);
+    double process_us = measure_sort_and_get_median(us[PROCESS], ROUNDS);
     printf("pools.echo.alone.p99 %.1f us\n", alone_us);
     printf("pools.echo.pool.p99 %.1f us\n", pool_us);
     printf("pools.echo.process.p99 %.1f us\n", process_us);
@@ -223,7 +224,7 @@ static void measure_echo(void)
 
 /* --- all runners asleep ----------------------------------------------------------------------- */
 
-static double measure_answer_of_blocked_pool_ms(const char *policy)
+static double measure_ask_of_blocked_pool_ms(const char *policy)
 {
     uint16_t port;
     domus_system *system = start_system(policy, 2, 4, &port);
@@ -242,20 +243,20 @@ static double measure_answer_of_blocked_pool_ms(const char *policy)
         measure_sleep_seconds(0.0001);
     double ms = (double)(atomic_load(&answered) - since_ns) / 1e6;
     atomic_store(&blocks, false);
-    end_system(system);
+    stop_and_free_system(system);
     return ms;
 }
 
-static void measure_blocked_runners(void)
+static void measure_ask_while_runners_are_blocked(void)
 {
     for (size_t k = 0; k < POLICIES; k++) {
         double ms[ROUNDS];
         for (uint32_t i = 0; i < ROUNDS; i++)
-            ms[i] = measure_answer_of_blocked_pool_ms(policies[k]);
+            ms[i] = measure_ask_of_blocked_pool_ms(policies[k]);
         double worst = 0;
         for (uint32_t i = 0; i < ROUNDS; i++)
             worst = ms[i] > worst ? ms[i] : worst;
-        printf("pools.blocked.%s %.2f ms\n", policies[k], measure_median(ms, ROUNDS));
+        printf("pools.blocked.%s %.2f ms\n", policies[k], measure_sort_and_get_median(ms, ROUNDS));
         printf("pools.blocked.%s.worst %.2f ms\n", policies[k], worst);
     }
 }
@@ -274,11 +275,11 @@ static double measure_cpu_of_idle_system_ms(const char *policy, double seconds)
     uint64_t began_ns = measure_process_cpu_ns();
     measure_sleep_seconds(seconds);
     double ms = (double)(measure_process_cpu_ns() - began_ns) / 1e6;
-    end_system(system);
+    stop_and_free_system(system);
     return ms;
 }
 
-static void measure_idle_pools(double seconds)
+static void measure_and_print_cpu_of_idle_pools(double seconds)
 {
     double without = measure_cpu_of_idle_system_ms(NULL, seconds);
 
@@ -302,7 +303,7 @@ int main(int argc, char **argv)
         seconds = strtod(optarg, NULL);
     }
     measure_echo();
-    measure_blocked_runners();
-    measure_idle_pools(seconds);
+    measure_ask_while_runners_are_blocked();
+    measure_and_print_cpu_of_idle_pools(seconds);
     return 0;
 }

@@ -95,7 +95,7 @@ static bool find_haproxy(char *path)
     return false;
 }
 
-static void find_programs_of_bench(void)
+static void find_installed_proxy_programs(void)
 {
     is_there[DOMUS] = is_there[DOMUS_EPOLL] =
         command_find_program_beside("proxy", program[DOMUS]) == 0 && config != NULL;
@@ -197,9 +197,9 @@ static int run_load_on_new_proxy(int which, struct load_options *load,
     load->port = proxy.port;
     load->watched[0] = proxy.pid;
     load->watched[1] = echo.pid;
-    error = load_run_in_own_process(load, ret_result);
+    error = load_run_in_child_process(load, ret_result);
     if (error != 0)
-        fprintf(stderr, "bench_proxy: %s: %s\n", names[which], load_error_text(error));
+        fprintf(stderr, "bench_proxy: %s: %s\n", names[which], load_error_as_text(error));
     int stopped = server_stop(&proxy, &usage);
     if (stopped != 0)
         fprintf(stderr, "bench_proxy: %s: %s\n", names[which], proxy.error);
@@ -242,7 +242,7 @@ static int find_paced_rate(size_t row)
     return 0;
 }
 
-static int run_proxy_in_round(size_t row, int which, uint32_t round)
+static int run_proxy_and_store_round_figures(size_t row, int which, uint32_t round)
 {
     struct load_options load = get_options_of_load(row);
     struct load_result result;
@@ -273,7 +273,7 @@ static double get_median_of_figure(size_t row, int which, int column)
     double values[ROUNDS_MAX];
 
     memcpy(values, figures[row][which][column], sizeof values);
-    return measure_median(values, rounds);
+    return measure_sort_and_get_median(values, rounds);
 }
 
 static void print_ratio_to_haproxy(size_t row, int which, int peer)
@@ -287,7 +287,7 @@ static void print_ratio_to_haproxy(size_t row, int which, int peer)
     bool is_void = get_median_of_figure(row, which, BUSY) > LOAD_BUSY_MAX ||
                    get_median_of_figure(row, peer, BUSY) > LOAD_BUSY_MAX;
     printf("proxy.%s.ratio.cpu.%s.%s %.4f %s\n", rows[row].name, names[which], names[peer],
-           measure_median(ratios, rounds), is_void ? "void" : "ratio");
+           measure_sort_and_get_median(ratios, rounds), is_void ? "void" : "ratio");
 }
 
 static void print_figures_of_proxies(void)
@@ -342,7 +342,7 @@ int main(int argc, char **argv)
         else
             usage();
     }
-    find_programs_of_bench();
+    find_installed_proxy_programs();
     if (command_find_program_beside("echo_epoll", echo_program) != 0) {
         fprintf(stderr, "bench_proxy: no %s\n", echo_program);
         return EXIT_FAILURE;
@@ -355,7 +355,8 @@ int main(int argc, char **argv)
         uint32_t round = i / (ROWS * PROXIES);
         int which = (int)((round + i) % PROXIES);
 
-        if (is_there[which] && run_proxy_in_round(i / PROXIES % ROWS, which, round) != 0)
+        if (is_there[which] &&
+            run_proxy_and_store_round_figures(i / PROXIES % ROWS, which, round) != 0)
             return EXIT_FAILURE;
     }
     print_figures_of_proxies();

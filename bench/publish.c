@@ -164,7 +164,7 @@ static int wait_for_idle_server(pid_t pid, uint64_t *ret_cpu_ns)
     int error = 0;
 
     for (int i = 0; i < LOOKS_MAX && error == 0; i++) {
-        error = measure_other_cpu_ns(pid, ret_cpu_ns);
+        error = measure_cpu_ns_of_other_process(pid, ret_cpu_ns);
         if (i > 0 && *ret_cpu_ns - before_ns < 50000)
             return error;
         before_ns = *ret_cpu_ns;
@@ -174,7 +174,7 @@ static int wait_for_idle_server(pid_t pid, uint64_t *ret_cpu_ns)
 }
 
 /* Sleep until the bytes of a publication have arrived at the sockets of all connections. */
-static int wait_for_delivery(void)
+static int wait_until_all_subscribers_have_bytes(void)
 {
     char byte;
     uint32_t i = 0;
@@ -188,18 +188,18 @@ static int wait_for_delivery(void)
 }
 
 /* Order one publication from the server, and read its bytes from all connections. */
-static int order_one_publication(pid_t pid, unsigned char which, double *ret_us)
+static int measure_one_ordered_publication(pid_t pid, unsigned char which, double *ret_us)
 {
     char bytes[PUBLISH_BYTES];
     uint64_t begin_ns = 0;
     uint64_t end_ns = 0;
     int error = wait_for_idle_server(pid, &begin_ns);
 
-    publish_fill_bytes_from_first(bytes, which);
+    publish_fill_bytes_of_publication(bytes, which);
     if (error == 0 && send(fds[0], &which, 1, MSG_NOSIGNAL) != 1)
         error = -errno;
     if (error == 0)
-        error = wait_for_delivery();
+        error = wait_until_all_subscribers_have_bytes();
     if (error == 0)
         error = wait_for_idle_server(pid, &end_ns);
     for (uint32_t i = 0; i < connections && error == 0; i++)
@@ -208,7 +208,7 @@ static int order_one_publication(pid_t pid, unsigned char which, double *ret_us)
     return error;
 }
 
-static int run_server_in_round(int which, uint32_t round)
+static int measure_server_in_round(int which, uint32_t round)
 {
     struct server server;
     struct server_usage usage;
@@ -223,7 +223,8 @@ static int run_server_in_round(int which, uint32_t round)
     }
     error = connect_subscribers(server.port, &connected);
     for (uint32_t i = 0; i <= publications && error == 0; i++)
-        error = order_one_publication(server.pid, (unsigned char)i, &values[i == 0 ? 0 : i - 1]);
+        error = measure_one_ordered_publication(server.pid, (unsigned char)i,
+                                                &values[i == 0 ? 0 : i - 1]);
     if (error != 0)
         fprintf(stderr, "bench_publish: %s: %s\n", servers[which].name, strerror(-error));
     reset_all_connections(connected);
@@ -232,7 +233,7 @@ static int run_server_in_round(int which, uint32_t round)
         fprintf(stderr, "bench_publish: %s: %s\n", servers[which].name, server.error);
     if (error != 0 || stopped != 0)
         return error != 0 ? error : stopped;
-    figures[which][round] = measure_median(values, publications);
+    figures[which][round] = measure_sort_and_get_median(values, publications);
     fprintf(stderr, "round %2u %-11s %.3f us a delivery\n", round + 1, servers[which].name,
             figures[which][round]);
     return 0;
@@ -249,10 +250,10 @@ static void print_figures_of_servers(void)
             ratios[i] = figures[which][i] / figures[BARE][i];
         }
         printf("publish.%s.cpu %.3f us/delivery\n", servers[which].name,
-               measure_median(values, rounds));
+               measure_sort_and_get_median(values, rounds));
         if (which != BARE)
             printf("publish.ratio.cpu.%s.send %.4f ratio\n", servers[which].name,
-                   measure_median(ratios, rounds));
+                   measure_sort_and_get_median(ratios, rounds));
     }
 }
 
@@ -310,7 +311,7 @@ int main(int argc, char **argv)
     }
     for (uint32_t round = 0; round < rounds; round++) {
         for (uint32_t i = 0; i < SERVERS; i++) {
-            if (run_server_in_round((int)((round + i) % SERVERS), round) != 0)
+            if (measure_server_in_round((int)((round + i) % SERVERS), round) != 0)
                 return EXIT_FAILURE;
         }
     }

@@ -47,8 +47,8 @@ struct load {
     char bytes[ANSWERS_MAX];
 };
 
-static ssize_t send_bytes_by_link(const struct load *load, struct connection *connection,
-                                  size_t size)
+static ssize_t send_batch_bytes_by_link_or_socket(const struct load *load,
+                                                  struct connection *connection, size_t size)
 {
     const struct request_load_link *link = load->options->link;
 
@@ -58,7 +58,8 @@ static ssize_t send_bytes_by_link(const struct load *load, struct connection *co
     return sent < 0 ? -errno : sent;
 }
 
-static ssize_t receive_bytes_by_link(struct load *load, struct connection *connection, size_t at)
+static ssize_t receive_bytes_by_link_or_socket(struct load *load, struct connection *connection,
+                                               size_t at)
 {
     const struct request_load_link *link = load->options->link;
     size_t room = sizeof load->bytes - at;
@@ -80,7 +81,7 @@ static int send_batch_of_requests(struct load *load, struct connection *connecti
     connection->sent_ns = load->now_ns;
     connection->under_way = depth;
     load->sent += depth;
-    ssize_t sent = send_bytes_by_link(load, connection, size);
+    ssize_t sent = send_batch_bytes_by_link_or_socket(load, connection, size);
     /* a send does not wait: the socket takes a batch as a whole, because batches are small */
     return sent == (ssize_t)size ? 0 : sent < 0 ? (int)sent : -ENOBUFS;
 }
@@ -117,7 +118,7 @@ static int handle_answers_on_connection(struct load *load, struct connection *co
     size_t size = connection->kept;
 
     memcpy(load->bytes, kept, size);
-    ssize_t got = receive_bytes_by_link(load, connection, size);
+    ssize_t got = receive_bytes_by_link_or_socket(load, connection, size);
     if (got < 0)
         return got == -EAGAIN ? 0 : (int)got;
     if (got == 0)
@@ -189,7 +190,7 @@ static uint64_t get_time_of_next_burst_ns(const struct load *load)
 
 /* Returns how many batches of a paced load have become due so far; the first ones are due at its
  * start. */
-static uint64_t get_batches_due(const struct load *load)
+static uint64_t count_batches_due_so_far(const struct load *load)
 {
     uint64_t burst = load->options->burst != 0 ? load->options->burst : 1;
     double seconds = (double)(load->now_ns - load->start_ns) * 1e-9;
@@ -200,7 +201,7 @@ static uint64_t get_batches_due(const struct load *load)
 static int send_due_requests(struct load *load)
 {
     double rate = load->options->rate;
-    uint64_t batches = rate == 0 ? 0 : get_batches_due(load);
+    uint64_t batches = rate == 0 ? 0 : count_batches_due_so_far(load);
 
     while (load->idle_count > 0 && (rate == 0 || load->batches < batches)) {
         struct connection *connection = load->idle[load->idle_first];
@@ -302,11 +303,11 @@ int request_load_run_to_its_end(const struct request_load_options *options,
     uint64_t own_ns = measure_thread_cpu_ns();
     load->start_ns = load->now_ns = measure_now_ns();
     if (error == 0)
-        error = measure_other_cpu_ns(options->watched, &before_ns);
+        error = measure_cpu_ns_of_other_process(options->watched, &before_ns);
     if (error == 0)
         error = run_load_to_its_end(load);
     if (error == 0)
-        error = measure_other_cpu_ns(options->watched, &after_ns);
+        error = measure_cpu_ns_of_other_process(options->watched, &after_ns);
     double seconds = (double)(load->now_ns - load->start_ns) * 1e-9;
     if (error == 0) {
         *ret_result = (struct request_load_result){

@@ -57,7 +57,7 @@ static struct {
 
 /* Returns how many bytes of memory are available; 0 if the kernel does not tell, and then
  * contenders have no limit. */
-static uint64_t read_available_bytes(void)
+static uint64_t read_available_memory_bytes(void)
 {
     FILE *file = fopen("/proc/meminfo", "re");
     char line[128];
@@ -72,8 +72,8 @@ static uint64_t read_available_bytes(void)
     return kib * 1024;
 }
 
-static bool run_contender_in_ring(uint64_t size, int order, enum contender who,
-                                  struct ring_figures *ret_figures)
+static bool run_contender_in_ring_of_size(uint64_t size, int order, enum contender who,
+                                          struct ring_figures *ret_figures)
 {
     struct contest contest = {
         .suite = "actors",
@@ -84,7 +84,7 @@ static bool run_contender_in_ring(uint64_t size, int order, enum contender who,
         .memory_max_bytes = bench.memory_max_bytes,
     };
     struct command_result result;
-    int error = contender_run(who, &contest, &result);
+    int error = contender_run_in_contest(who, &contest, &result);
 
     if (error == -EBADMSG)
         exit(1);
@@ -93,16 +93,17 @@ static bool run_contender_in_ring(uint64_t size, int order, enum contender who,
                 contender_name(who), strerror(-error));
         return false;
     }
-    double startup_s = command_figure(&result, "startup_seconds");
-    double touch_s = command_figure(&result, "touch_seconds");
+    double startup_s = command_first_figure_of_name(&result, "startup_seconds");
+    double touch_s = command_first_figure_of_name(&result, "touch_seconds");
     *ret_figures = (struct ring_figures){
-        .passes_s = command_figure(&result, "passes") / command_figure(&result, "seconds"),
+        .passes_s = command_first_figure_of_name(&result, "passes") /
+                    command_first_figure_of_name(&result, "seconds"),
         .startup_s = startup_s,
-        .again_s = command_figure(&result, "again_seconds"),
+        .again_s = command_first_figure_of_name(&result, "again_seconds"),
         .touch_s = touch_s,
-        .touch_huge_s = command_figure(&result, "touch_huge_seconds"),
+        .touch_huge_s = command_first_figure_of_name(&result, "touch_huge_seconds"),
         .startup_touch = startup_s / touch_s,
-        .bytes = command_figure(&result, "bytes") / (double)size,
+        .bytes = command_first_figure_of_name(&result, "bytes") / (double)size,
     };
     if (isnan(ret_figures->passes_s) || isnan(startup_s)) {
         fprintf(stderr, "ring: %s left out a figure\n", contender_name(who));
@@ -119,7 +120,7 @@ static double get_median_of_figure(const struct ring_figures *rounds, size_t off
 
     for (int i = 0; i < bench.rounds; i++)
         memcpy(&values[i], (const char *)&rounds[i] + offset, sizeof values[i]);
-    return measure_median(values, (size_t)bench.rounds);
+    return measure_sort_and_get_median(values, (size_t)bench.rounds);
 }
 
 static struct ring_figures compute_medians_of_rounds(const struct ring_figures *rounds)
@@ -170,7 +171,7 @@ static void measure_ring_of_size(struct ring_point *point, int order)
     for (int round = 0; round < bench.rounds; round++) {
         for (int who = 0; who < CONTENDERS; who++) {
             if (does_contender_take_part(point->size, order, (enum contender)who))
-                bench.out_of[order][who] = !run_contender_in_ring(
+                bench.out_of[order][who] = !run_contender_in_ring_of_size(
                     point->size, order, (enum contender)who, &rounds[who][round]);
         }
     }
@@ -225,7 +226,7 @@ static void print_largest_rings(char *notes, size_t size)
 
 /* Find the sizes of rings to measure: the powers of ten, and between them the largest ring of
  * threads. Returns how many there are. */
-static size_t find_sizes_of_rings(struct ring_point *points)
+static size_t fill_in_sizes_of_rings_to_measure(struct ring_point *points)
 {
     uint64_t last = bench.options.is_long ? SIZE_LONG : SIZE_SHORT;
     size_t count = 0;
@@ -238,13 +239,13 @@ static size_t find_sizes_of_rings(struct ring_point *points)
     return count;
 }
 
-static void find_limits_of_contenders(void)
+static void find_memory_and_thread_limits(void)
 {
     struct thread_limits limits;
 
-    bench.memory_max_bytes = read_available_bytes() / 100 * MEMORY_SHARE;
+    bench.memory_max_bytes = read_available_memory_bytes() / 100 * MEMORY_SHARE;
     thread_limits_read(&limits);
-    bench.threads_max = thread_limits_most_threads(&limits, THREADS_MOST);
+    bench.threads_max = thread_limits_count_startable_threads(&limits, THREADS_MOST);
 }
 
 int main(int argc, char **argv)
@@ -252,16 +253,16 @@ int main(int argc, char **argv)
     static struct ring_point points[SIZES_MAX];
     char notes[NOTES_MAX];
 
-    if (!options_page(argc, argv, &bench.options) || optind != argc) {
+    if (!options_parse_of_page_bench(argc, argv, &bench.options) || optind != argc) {
         fprintf(stderr, "usage: bench_ring [--long] [--out DIR] [--gnuplot FILE]\n");
         return 2;
     }
     bench.rounds = bench.options.is_long ? ROUNDS_MAX : 1;
-    find_limits_of_contenders();
+    find_memory_and_thread_limits();
     for (int who = 0; who < CONTENDERS; who++)
         bench.out_of[0][who] = bench.out_of[1][who] =
             !contender_can_be_run("actors", (enum contender)who);
-    size_t count = find_sizes_of_rings(points);
+    size_t count = fill_in_sizes_of_rings_to_measure(points);
     for (size_t i = 0; i < count; i++) {
         for (int order = 0; order < RING_ORDERS; order++)
             measure_ring_of_size(&points[i], order);

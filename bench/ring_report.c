@@ -18,10 +18,10 @@ static const char *const orders[RING_ORDERS] = {"in spawn order", "shuffled"};
 static const char *format_seconds(double value, char *text)
 {
     if (value < 1e-3)
-        return page_write_cell(value, 1e6, " us", text);
+        return page_write_number_of_cell(value, 1e6, " us", text);
     if (value < 1)
-        return page_write_cell(value, 1e3, " ms", text);
-    return page_write_cell(value, 1, " s", text);
+        return page_write_number_of_cell(value, 1e3, " ms", text);
+    return page_write_number_of_cell(value, 1, " s", text);
 }
 
 static void write_table_of_rings(FILE *file, const struct ring_point *points, size_t count,
@@ -37,7 +37,8 @@ static void write_table_of_rings(FILE *file, const struct ring_point *points, si
     for (size_t i = 0; i < count; i++) {
         fprintf(file, "| %s |", page_write_grouped_number(points[i].size, text));
         for (int who = 0; who < CONTENDERS; who++)
-            fprintf(file, " %s |", page_write_rate(points[i].of[order][who].passes_s, text));
+            fprintf(file, " %s |",
+                    page_write_rate_in_millions_or_k(points[i].of[order][who].passes_s, text));
         for (int who = 0; who < CONTENDERS; who++)
             fprintf(file, " %s |", format_seconds(points[i].of[order][who].startup_s, text));
         fputc('\n', file);
@@ -58,10 +59,10 @@ static void write_table_of_memory(FILE *file, const struct ring_point *points, s
     for (size_t i = 0; i < count; i++) {
         const struct ring_figures *domus = &points[i].of[order][CONTENDER_DOMUS];
         fprintf(file, "| %s |", page_write_grouped_number(points[i].size, text));
-        fprintf(file, " %s |", page_write_cell(domus->bytes, 1, "", text));
+        fprintf(file, " %s |", page_write_number_of_cell(domus->bytes, 1, "", text));
         fprintf(file, " %s |", format_seconds(domus->startup_s, text));
         fprintf(file, " %s |", format_seconds(domus->touch_s, text));
-        fprintf(file, " %s |", page_write_cell(domus->startup_touch, 1, "", text));
+        fprintf(file, " %s |", page_write_number_of_cell(domus->startup_touch, 1, "", text));
         fprintf(file, " %s |", format_seconds(domus->touch_huge_s, text));
         fprintf(file, " %s |\n", format_seconds(domus->again_s, text));
     }

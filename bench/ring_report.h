@@ -33,7 +33,8 @@ struct ring_point {
 
 /* Write DIRECTORY/ring.md, and DIRECTORY/ring.svg by gnuplot with the script `gnuplot_script`. Each
  * figure is the median of `rounds` rounds, of the long or the short form, and `notes` is a text
- * below the table. Returns 0, or the negative errno of a system call or of command_run(). */
+ * below the table. Returns 0, or the negative errno of a system call or of
+ * command_run_and_read_figures(). */
 int ring_report(const char *directory, const char *gnuplot_script, const struct ring_point *points,
                 size_t count, int rounds, bool is_long, const char *notes);
 

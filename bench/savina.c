@@ -73,7 +73,7 @@ struct turns {
     uint64_t messages; /* number of messages of a round; 0: no process has printed it yet */
     bool out[SAVINA_SIDES];
     struct savina_figures of[SAVINA_SIDES][PROCESSES_LONG];
-    /* messages/s of limit_ring(), which is measured beside each process */
+    /* messages/s of limit_measure_ring_of_two_threads(), which is measured beside each process */
     double ring[PROCESSES_LONG];
 };
 
@@ -88,10 +88,10 @@ static _Noreturn void report_wrong_result(const struct savina_outcome *outcome,
 static void check_result_of_process(const struct savina_outcome *outcome, enum savina_side side,
                                     struct turns *turns, const struct command_result *result)
 {
-    double messages = command_figure(result, "messages");
+    double messages = command_first_figure_of_name(result, "messages");
 
     /* A result that was not printed is NAN, which equals no number, so it counts as wrong. */
-    if (command_figure(result, "result") != (double)turns->expected)
+    if (command_first_figure_of_name(result, "result") != (double)turns->expected)
         report_wrong_result(outcome, side, "the result");
     if (outcome->row->kind != SAVINA_MESSAGES)
         return;
@@ -107,18 +107,18 @@ static struct savina_figures read_figures_of_process(const struct savina_row *ro
     struct savina_figures figures = {NAN, NAN, NAN, NAN};
     double rounds[ROUNDS_LONG];
     double latencies[LATENCY_FIGURES];
-    double messages = command_figure(result, "messages");
+    double messages = command_first_figure_of_name(result, "messages");
     uint32_t count = command_copy_figures_of_name(result, "round_seconds", rounds, ROUNDS_LONG);
 
     if (row->kind == SAVINA_CPU && count == 1)
-        figures.value = command_figure(result, "cpu_seconds") / rounds[0];
+        figures.value = command_first_figure_of_name(result, "cpu_seconds") / rounds[0];
     if (row->kind == SAVINA_LATENCY &&
         command_copy_figures_of_name(result, "latency_ns", latencies, LATENCY_FIGURES) ==
             LATENCY_FIGURES)
         figures = (struct savina_figures){NAN, latencies[0], latencies[1], latencies[2]};
     if (row->kind == SAVINA_MESSAGES && count == bench.run.rounds) {
         figures.first = messages / rounds[0];
-        figures.value = messages / measure_median(rounds, count);
+        figures.value = messages / measure_sort_and_get_median(rounds, count);
     }
     return figures;
 }
@@ -138,7 +138,7 @@ static void run_contender_in_turn(const struct savina_outcome *outcome, enum sav
         .seconds_max = SECONDS_MAX,
     };
     struct command_result result;
-    int error = contender_run(sides[side].who, &contest, &result);
+    int error = contender_run_in_contest(sides[side].who, &contest, &result);
 
     if (error == -EBADMSG)
         report_wrong_result(outcome, side, "the result, as it says itself,");
@@ -156,8 +156,9 @@ static void run_contender_in_turn(const struct savina_outcome *outcome, enum sav
 
 /* Returns how many times better a side of domus was than the better peer in a turn: more messages,
  * or less time or CPU time. */
-static double get_ratio_of_turn(const struct savina_row *row, const struct turns *turns,
-                                enum savina_side side, uint32_t turn)
+static double get_ratio_to_better_peer_in_turn(const struct savina_row *row,
+                                               const struct turns *turns, enum savina_side side,
+                                               uint32_t turn)
 {
     double best = NAN;
     bool more = row->kind == SAVINA_MESSAGES;
@@ -180,7 +181,7 @@ static double get_median_of_figure(const struct savina_figures *turns, size_t of
 
     for (uint32_t i = 0; i < bench.run.processes; i++)
         memcpy(&values[i], (const char *)&turns[i] + offset, sizeof values[i]);
-    return measure_median(values, bench.run.processes);
+    return measure_sort_and_get_median(values, bench.run.processes);
 }
 
 static void compute_medians_of_outcome(struct savina_outcome *outcome, const struct turns *turns)
@@ -200,8 +201,9 @@ static void compute_medians_of_outcome(struct savina_outcome *outcome, const str
         if (side >= SAVINA_PLACEMENTS)
             continue;
         for (uint32_t i = 0; i < bench.run.processes; i++)
-            ratios[i] = get_ratio_of_turn(outcome->row, turns, (enum savina_side)side, i);
-        outcome->ratio[side] = measure_median(ratios, bench.run.processes);
+            ratios[i] =
+                get_ratio_to_better_peer_in_turn(outcome->row, turns, (enum savina_side)side, i);
+        outcome->ratio[side] = measure_sort_and_get_median(ratios, bench.run.processes);
     }
 }
 
@@ -232,7 +234,7 @@ static bool is_compared_with_ring(const struct savina_outcome *outcome)
 
 /* Returns the rate of domus in a row as a part of the bare limit. That limit bounds only rows whose
  * messages cross threads; for other rows this returns NAN. */
-static double get_part_of_limit(const struct savina_outcome *outcome)
+static double get_rate_as_part_of_bare_limit(const struct savina_outcome *outcome)
 {
     bool crosses = outcome->threads > 1 && outcome->row->goal >= SAVINA_MESSAGE_BOUND;
 
@@ -241,7 +243,8 @@ static double get_part_of_limit(const struct savina_outcome *outcome)
 
 /* Returns the rate of domus in a row as a part of the bare ring: the median of the ratios that each
  * process has. */
-static double get_part_of_ring(const struct savina_outcome *outcome, const struct turns *turns)
+static double get_rate_as_part_of_bare_ring(const struct savina_outcome *outcome,
+                                            const struct turns *turns)
 {
     double parts[PROCESSES_LONG];
 
@@ -249,7 +252,7 @@ static double get_part_of_ring(const struct savina_outcome *outcome, const struc
         return NAN;
     for (uint32_t i = 0; i < bench.run.processes; i++)
         parts[i] = turns->of[SAVINA_SPREAD][i].value / turns->ring[i];
-    return measure_median(parts, bench.run.processes);
+    return measure_sort_and_get_median(parts, bench.run.processes);
 }
 
 static double measure_bare_ring(uint32_t under_way)
@@ -257,8 +260,8 @@ static double measure_bare_ring(uint32_t under_way)
     double rounds[LIMIT_ROUNDS];
 
     for (int i = 0; i < LIMIT_ROUNDS; i++)
-        rounds[i] = limit_ring(LIMIT_MESSAGES, under_way, bench.cpus);
-    return measure_median(rounds, LIMIT_ROUNDS);
+        rounds[i] = limit_measure_ring_of_two_threads(LIMIT_MESSAGES, under_way, bench.cpus);
+    return measure_sort_and_get_median(rounds, LIMIT_ROUNDS);
 }
 
 static void run_row_with_all_contenders(const struct savina_row *row, uint32_t threads)
@@ -276,8 +279,8 @@ static void run_row_with_all_contenders(const struct savina_row *row, uint32_t t
         outcome->of[side] = (struct savina_figures){NAN, NAN, NAN, NAN};
     for (int side = 0; side < SAVINA_PLACEMENTS; side++)
         outcome->ratio[side] = NAN;
-    turns.expected = savina_result_of_round(row, outcome->size);
-    turns.messages = savina_messages_of_round(row, outcome->size);
+    turns.expected = savina_expected_result_of_round(row, outcome->size);
+    turns.messages = savina_message_count_of_round(row, outcome->size);
     fprintf(stderr, "savina: %s, threads: %" PRIu32 "\n", row->name, threads);
     for (int side = 0; side < SAVINA_SIDES; side++)
         turns.out[side] = !is_contender_in_row(outcome, (enum savina_side)side);
@@ -290,8 +293,8 @@ static void run_row_with_all_contenders(const struct savina_row *row, uint32_t t
         }
     }
     compute_medians_of_outcome(outcome, &turns);
-    outcome->of_limit = get_part_of_limit(outcome);
-    outcome->of_ring = get_part_of_ring(outcome, &turns);
+    outcome->of_limit = get_rate_as_part_of_bare_limit(outcome);
+    outcome->of_ring = get_rate_as_part_of_bare_ring(outcome, &turns);
     bench.failed |= turns.out[SAVINA_NEAR];
     savina_call_for_each_figure(outcome, print_figure_of_outcome, NULL);
     fflush(stdout);
@@ -317,14 +320,14 @@ static void measure_bare_limit(const int *cpus)
     double rounds[LIMIT_ROUNDS];
 
     for (int i = 0; i < LIMIT_ROUNDS; i++)
-        rounds[i] = limit_mpsc(LIMIT_MESSAGES, 1, cpus);
-    bench.run.limit = measure_median(rounds, LIMIT_ROUNDS);
+        rounds[i] = limit_measure_many_senders_to_one(LIMIT_MESSAGES, 1, cpus);
+    bench.run.limit = measure_sort_and_get_median(rounds, LIMIT_ROUNDS);
     printf("savina.limit %.4g messages/s\n", bench.run.limit);
 }
 
 static bool read_options(int argc, char **argv)
 {
-    if (!options_page(argc, argv, &bench.options))
+    if (!options_parse_of_page_bench(argc, argv, &bench.options))
         return false;
     bench.wanted = argv + optind;
     bench.wanted_count = argc - optind;

@@ -8,7 +8,7 @@
  * better peer */
 #define GOAL_TWO_THREADS 5.0
 
-double savina_goal_of_row(const struct savina_outcome *outcome)
+double savina_ratio_goal_of_row(const struct savina_outcome *outcome)
 {
     double goal = outcome->row->goal;
 
@@ -19,7 +19,7 @@ bool savina_is_goal_met(const struct savina_outcome *outcome, enum savina_side p
 {
     if (placement == SAVINA_SPREAD && outcome->of_limit >= SAVINA_LIMIT_SHARE)
         return true;
-    return outcome->ratio[placement] >= savina_goal_of_row(outcome);
+    return outcome->ratio[placement] >= savina_ratio_goal_of_row(outcome);
 }
 
 const char *savina_side_name(enum savina_side side)
@@ -54,28 +54,29 @@ enum savina_side savina_best_pool_of_row(const struct savina_outcome *outcome)
     return (enum savina_side)best;
 }
 
-static double get_ratio_of_pool(const struct savina_outcome *outcome, enum savina_side other)
+static double get_ratio_of_best_pool_to_side(const struct savina_outcome *outcome,
+                                             enum savina_side other)
 {
     enum savina_side best = savina_best_pool_of_row(outcome);
 
     return best == SAVINA_SIDES ? (double)NAN : outcome->of[best].value / outcome->of[other].value;
 }
 
-double savina_ratio_of_pool_to_near(const struct savina_outcome *outcome)
+double savina_ratio_of_best_pool_to_near(const struct savina_outcome *outcome)
 {
-    return get_ratio_of_pool(outcome, SAVINA_NEAR);
+    return get_ratio_of_best_pool_to_side(outcome, SAVINA_NEAR);
 }
 
-double savina_ratio_of_pool_to_peer(const struct savina_outcome *outcome)
+double savina_ratio_of_best_pool_to_peer(const struct savina_outcome *outcome)
 {
     enum savina_side best = savina_best_pool_of_row(outcome);
 
     return best == SAVINA_SIDES ? (double)NAN : outcome->ratio[best];
 }
 
-double savina_ratio_of_pool_to_threads(const struct savina_outcome *outcome)
+double savina_ratio_of_best_pool_to_threads(const struct savina_outcome *outcome)
 {
-    return get_ratio_of_pool(outcome, SAVINA_THREADS);
+    return get_ratio_of_best_pool_to_side(outcome, SAVINA_THREADS);
 }
 
 /* --- figures ---------------------------------------------------------------------------------- */
@@ -112,9 +113,9 @@ static void report_ratios_of_pools(const struct savina_outcome *outcome, savina_
         const char *name;
         double value;
     } figures[] = {
-        {"of_near", savina_ratio_of_pool_to_near(outcome)},
-        {"of_peer", savina_ratio_of_pool_to_peer(outcome)},
-        {"of_threads", savina_ratio_of_pool_to_threads(outcome)},
+        {"of_near", savina_ratio_of_best_pool_to_near(outcome)},
+        {"of_peer", savina_ratio_of_best_pool_to_peer(outcome)},
+        {"of_threads", savina_ratio_of_best_pool_to_threads(outcome)},
     };
 
     if (outcome->row->kind != SAVINA_MESSAGES)
@@ -143,6 +144,6 @@ void savina_call_for_each_figure(const struct savina_outcome *outcome, savina_te
     if (!isnan(outcome->of_ring))
         tell(context, outcome, "spread", "of_ring", outcome->of_ring, "ratio");
     report_ratios_of_pools(outcome, tell, context);
-    if (savina_goal_of_row(outcome) != 0)
-        tell(context, outcome, "", "goal", savina_goal_of_row(outcome), "ratio");
+    if (savina_ratio_goal_of_row(outcome) != 0)
+        tell(context, outcome, "", "goal", savina_ratio_goal_of_row(outcome), "ratio");
 }

@@ -66,7 +66,7 @@ struct savina_run {
 
 /* Returns the goal of a row: how many times better than the better peer domus has to be. With two
  * threads all rows bound by messages have the same goal. 0: the row has no goal. */
-double savina_goal_of_row(const struct savina_outcome *outcome);
+double savina_ratio_goal_of_row(const struct savina_outcome *outcome);
 
 /* The part of the bare limit that is enough instead of the goal, in a row bound by messages with
  * two threads and the placement spread. */
@@ -88,9 +88,9 @@ enum savina_side savina_best_pool_of_row(const struct savina_outcome *outcome);
 /* Return the rate of the best pool divided by another rate: that of domus near with as many
  * threads; of the better peer; of threads without actors. NAN: one of the two figures is
  * missing. */
-double savina_ratio_of_pool_to_near(const struct savina_outcome *outcome);
-double savina_ratio_of_pool_to_peer(const struct savina_outcome *outcome);
-double savina_ratio_of_pool_to_threads(const struct savina_outcome *outcome);
+double savina_ratio_of_best_pool_to_near(const struct savina_outcome *outcome);
+double savina_ratio_of_best_pool_to_peer(const struct savina_outcome *outcome);
+double savina_ratio_of_best_pool_to_threads(const struct savina_outcome *outcome);
 
 /* Goals of pools with two runners, as how many times another rate: that of the better peer, in a
  * row that is bound by its messages and has no `goal_pool`; and that of threads without actors, in

@@ -35,10 +35,11 @@ static void write_goal_of_pools(FILE *file, const struct savina_outcome *outcome
 
     if (outcome->threads > 1 && row->goal_pool != 0)
         fprintf(file, " %.1f near%s |\n", row->goal_pool,
-                get_verdict_on_goal(savina_ratio_of_pool_to_near(outcome), row->goal_pool));
+                get_verdict_on_goal(savina_ratio_of_best_pool_to_near(outcome), row->goal_pool));
     else if (outcome->threads > 1 && row->goal >= SAVINA_MESSAGE_BOUND)
-        fprintf(file, " %.0f peer%s |\n", SAVINA_POOL_TO_PEER,
-                get_verdict_on_goal(savina_ratio_of_pool_to_peer(outcome), SAVINA_POOL_TO_PEER));
+        fprintf(
+            file, " %.0f peer%s |\n", SAVINA_POOL_TO_PEER,
+            get_verdict_on_goal(savina_ratio_of_best_pool_to_peer(outcome), SAVINA_POOL_TO_PEER));
     else
         fprintf(file, " |\n");
 }
@@ -51,9 +52,11 @@ static void write_line_of_row(FILE *file, const struct savina_outcome *outcome)
     fprintf(file, "| %s | %" PRIu32 " |", outcome->row->name, outcome->threads);
     for (int side = 0; side < SAVINA_PEERS_END; side++)
         fprintf(file, side == best ? " **%s** |" : " %s |",
-                page_write_rate(outcome->of[side].value, text));
-    fprintf(file, " %s |", page_write_cell(savina_ratio_of_pool_to_near(outcome), 1, "", text));
-    fprintf(file, " %s |", page_write_cell(savina_ratio_of_pool_to_peer(outcome), 1, "", text));
+                page_write_rate_in_millions_or_k(outcome->of[side].value, text));
+    fprintf(file, " %s |",
+            page_write_number_of_cell(savina_ratio_of_best_pool_to_near(outcome), 1, "", text));
+    fprintf(file, " %s |",
+            page_write_number_of_cell(savina_ratio_of_best_pool_to_peer(outcome), 1, "", text));
     write_goal_of_pools(file, outcome);
 }
 
@@ -61,15 +64,17 @@ static void write_line_of_row(FILE *file, const struct savina_outcome *outcome)
 static void write_sentence_about_threads(FILE *file, const struct savina_outcome *outcome)
 {
     char text[PAGE_CELL_MAX];
-    double ratio = savina_ratio_of_pool_to_threads(outcome);
+    double ratio = savina_ratio_of_best_pool_to_threads(outcome);
 
     if (isnan(outcome->of[SAVINA_THREADS].value))
         return;
     fprintf(file,
             "\n%s without actors, %" PRIu32 " thread%s and a stack of parts:", outcome->row->name,
             outcome->threads, outcome->threads > 1 ? "s" : "");
-    fprintf(file, " %s a second.", page_write_rate(outcome->of[SAVINA_THREADS].value, text));
-    fprintf(file, " The best pool reaches %s\nof that", page_write_cell(ratio, 1, "", text));
+    fprintf(file, " %s a second.",
+            page_write_rate_in_millions_or_k(outcome->of[SAVINA_THREADS].value, text));
+    fprintf(file, " The best pool reaches %s\nof that",
+            page_write_number_of_cell(ratio, 1, "", text));
     if (outcome->threads > 1)
         fprintf(file, " (goal %.2f%s)", SAVINA_POOL_TO_THREADS,
                 get_verdict_on_goal(ratio, SAVINA_POOL_TO_THREADS));

@@ -70,8 +70,8 @@ static void write_head_of_page(FILE *file, const struct savina_run *run)
     fprintf(file, "\n![messages per second by row](performance.svg)\n");
 }
 
-static void write_parameters_of_rows(FILE *file, const struct savina_outcome *outcome,
-                                     bool is_first)
+static void write_first_cells_of_table_line(FILE *file, const struct savina_outcome *outcome,
+                                            bool is_first)
 {
     char text[PAGE_CELL_MAX];
 
@@ -88,8 +88,8 @@ static void write_figures_of_side(FILE *file, const struct savina_outcome *outco
 {
     char text[PAGE_CELL_MAX];
 
-    fprintf(file, " %s |", page_write_rate(outcome->of[side].first, text));
-    fprintf(file, " %s |", page_write_rate(outcome->of[side].value, text));
+    fprintf(file, " %s |", page_write_rate_in_millions_or_k(outcome->of[side].first, text));
+    fprintf(file, " %s |", page_write_rate_in_millions_or_k(outcome->of[side].value, text));
 }
 
 static void write_goal_of_row(FILE *file, const struct savina_outcome *outcome,
@@ -97,16 +97,17 @@ static void write_goal_of_row(FILE *file, const struct savina_outcome *outcome,
 {
     const char *verdict = savina_is_goal_met(outcome, placement) ? ", met" : ", missed";
 
-    if (savina_goal_of_row(outcome) == 0)
+    if (savina_ratio_goal_of_row(outcome) == 0)
         fprintf(file, " |\n");
     else
-        fprintf(file, " %.0f%s |\n", savina_goal_of_row(outcome),
+        fprintf(file, " %.0f%s |\n", savina_ratio_goal_of_row(outcome),
                 isnan(outcome->ratio[placement]) ? "" : verdict);
 }
 
 /* Returns whether `placement` was the better one of the two placements of domus without pools. If a
  * row has only one placement, the value of the other is NAN, so this is false. */
-static bool is_better_placement(const struct savina_outcome *outcome, enum savina_side placement)
+static bool is_better_placement_without_pool(const struct savina_outcome *outcome,
+                                             enum savina_side placement)
 {
     enum savina_side other = placement == SAVINA_NEAR ? SAVINA_SPREAD : SAVINA_NEAR;
 
@@ -119,23 +120,25 @@ static void write_parts_of_limits(FILE *file, const struct savina_outcome *outco
 {
     char text[PAGE_CELL_MAX];
 
-    fprintf(file, " %s |", is_first ? "" : page_write_cell(outcome->of_limit, 1, "", text));
     fprintf(file, " %s |",
-            is_first || isnan(outcome->of_ring) ? ""
-                                                : page_write_cell(outcome->of_ring, 1, "", text));
+            is_first ? "" : page_write_number_of_cell(outcome->of_limit, 1, "", text));
+    fprintf(file, " %s |",
+            is_first || isnan(outcome->of_ring)
+                ? ""
+                : page_write_number_of_cell(outcome->of_ring, 1, "", text));
 }
 
 /* Write one line of the table: the figures of domus in one placement, and in the first line of a
  * row also those of the peers. */
-static void write_line_of_placement(FILE *file, const struct savina_outcome *outcome,
-                                    enum savina_side placement)
+static void write_table_line_of_placement(FILE *file, const struct savina_outcome *outcome,
+                                          enum savina_side placement)
 {
     char text[PAGE_CELL_MAX];
     bool is_first = placement == SAVINA_NEAR;
 
-    write_parameters_of_rows(file, outcome, is_first);
+    write_first_cells_of_table_line(file, outcome, is_first);
     if (outcome->threads > 1)
-        fprintf(file, is_better_placement(outcome, placement) ? " **%s** |" : " %s |",
+        fprintf(file, is_better_placement_without_pool(outcome, placement) ? " **%s** |" : " %s |",
                 savina_side_name(placement));
     write_figures_of_side(file, outcome, placement);
     if (is_first) {
@@ -144,7 +147,7 @@ static void write_line_of_placement(FILE *file, const struct savina_outcome *out
     } else {
         fprintf(file, " | | | |");
     }
-    fprintf(file, " %s |", page_write_cell(outcome->ratio[placement], 1, "", text));
+    fprintf(file, " %s |", page_write_number_of_cell(outcome->ratio[placement], 1, "", text));
     if (outcome->threads > 1)
         write_parts_of_limits(file, outcome, is_first);
     write_goal_of_row(file, outcome, placement);
@@ -167,9 +170,9 @@ static void write_table_of_messages(FILE *file, const struct savina_outcome *out
         const struct savina_outcome *outcome = &outcomes[i];
         if (outcome->threads != threads || outcome->row->kind != SAVINA_MESSAGES)
             continue;
-        write_line_of_placement(file, outcome, SAVINA_NEAR);
+        write_table_line_of_placement(file, outcome, SAVINA_NEAR);
         if (!isnan(outcome->of[SAVINA_SPREAD].value))
-            write_line_of_placement(file, outcome, SAVINA_SPREAD);
+            write_table_line_of_placement(file, outcome, SAVINA_SPREAD);
     }
 }
 
@@ -186,17 +189,17 @@ static void write_latencies_of_side(FILE *file, const struct savina_outcome *out
     fprintf(file, "| %s | %s %s | %s |", outcome->row->name,
             page_write_grouped_number(outcome->size, text), outcome->row->parameters, names[side]);
     if (outcome->row->kind == SAVINA_CPU) {
-        fprintf(file, " | | | %s |", page_write_cell(of->value, 1e3, " ms/s", text));
+        fprintf(file, " | | | %s |", page_write_number_of_cell(of->value, 1e3, " ms/s", text));
     } else {
-        fprintf(file, " %s |", page_write_cell(of->value, 1e-3, " us", text));
-        fprintf(file, " %s |", page_write_cell(of->p99_ns, 1e-3, " us", text));
-        fprintf(file, " %s | |", page_write_cell(of->p999_ns, 1e-3, " us", text));
+        fprintf(file, " %s |", page_write_number_of_cell(of->value, 1e-3, " us", text));
+        fprintf(file, " %s |", page_write_number_of_cell(of->p99_ns, 1e-3, " us", text));
+        fprintf(file, " %s | |", page_write_number_of_cell(of->p999_ns, 1e-3, " us", text));
     }
     if (side >= SAVINA_PLACEMENTS) {
         fprintf(file, " | |\n");
         return;
     }
-    fprintf(file, " %s |", page_write_cell(outcome->ratio[side], 1, "", text));
+    fprintf(file, " %s |", page_write_number_of_cell(outcome->ratio[side], 1, "", text));
     write_goal_of_row(file, outcome, side);
 }
 
@@ -232,7 +235,7 @@ static void write_text_about_two_threads(FILE *file, const struct savina_run *ru
             "million a second. A\nmessage-bound row is to reach 5 times the better peer, or, "
             "spread, half of that limit. The\nring is bare C, too: slots of 64 bytes by value, as "
             "many messages under way as in the\nrow, measured beside each process of domus.\n",
-            page_write_cell(run->limit, 1e-6, "", text));
+            page_write_number_of_cell(run->limit, 1e-6, "", text));
 }
 
 static void write_notes_of_page(FILE *file)
@@ -258,7 +261,7 @@ static int write_page_of_results(const char *path, const struct savina_run *run,
                                  const struct savina_outcome *outcomes, size_t count)
 {
     static const char *const titles[] = {"One thread", "Two threads"};
-    char *rest = page_copy_rest_of_page(path, "## The web bench");
+    char *rest = page_copy_text_from_heading_on(path, "## The web bench");
     FILE *file = fopen(path, "we");
 
     if (file == NULL) {

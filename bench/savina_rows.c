@@ -167,7 +167,7 @@ static int compare_values(const void *left_, const void *right_)
 
 /* Draw the values of quicksort, sort them, and return their sum; this is done once for each size.
  * Returns 0 if there is no memory; no sum of many values is 0. */
-static uint64_t compute_sorted_sum(uint64_t size)
+static uint64_t compute_expected_sum_of_quicksort(uint64_t size)
 {
     uint32_t *values = malloc((size_t)size * sizeof *values);
     uint32_t seed = 1;
@@ -198,7 +198,7 @@ static uint64_t count_tree_actors(uint64_t leaves)
     return actors;
 }
 
-uint64_t savina_result_of_round(const struct savina_row *row, uint64_t size)
+uint64_t savina_expected_result_of_round(const struct savina_row *row, uint64_t size)
 {
     const struct {
         const char *name;
@@ -213,7 +213,7 @@ uint64_t savina_result_of_round(const struct savina_row *row, uint64_t size)
     if (strcmp(row->name, "fib") == 0)
         return compute_fibonacci(size);
     if (strcmp(row->name, "quicksort") == 0)
-        return compute_sorted_sum(size);
+        return compute_expected_sum_of_quicksort(size);
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         if (strcmp(row->name, others[i].name) == 0)
             return others[i].result;
@@ -221,7 +221,7 @@ uint64_t savina_result_of_round(const struct savina_row *row, uint64_t size)
     return size;
 }
 
-uint64_t savina_messages_of_round(const struct savina_row *row, uint64_t size)
+uint64_t savina_message_count_of_round(const struct savina_row *row, uint64_t size)
 {
     const struct {
         const char *name;

@@ -28,7 +28,8 @@ struct savina_row {
     /* text that gives the meaning of the size, and the fixed numbers of the row */
     const char *parameters;
     const char *in_flight; /* text that tells how many messages are under way, at most */
-    /* number of messages under way, at most, in rows that are compared with limit_ring() */
+    /* number of messages under way, at most, in rows that are compared with
+     * limit_measure_ring_of_two_threads() */
     uint32_t under_way;
     bool parallel; /* the row can use a second thread, so it is also run with two */
     bool domus_only;
@@ -48,10 +49,10 @@ extern const struct savina_row savina_rows[SAVINA_ROWS];
 const struct savina_row *savina_find_row_by_name(const char *name);
 
 /* Returns the result that a round of this size must have. */
-uint64_t savina_result_of_round(const struct savina_row *row, uint64_t size);
+uint64_t savina_expected_result_of_round(const struct savina_row *row, uint64_t size);
 
 /* Returns the number of messages in a round of this size; 0 if it depends on the data (quicksort)
  * or is not counted. */
-uint64_t savina_messages_of_round(const struct savina_row *row, uint64_t size);
+uint64_t savina_message_count_of_round(const struct savina_row *row, uint64_t size);
 
 #endif

@@ -79,7 +79,7 @@ static const domus_type go_type = {.name = "go"};
 
 static domus_resumed count_answer_and_ask_again;
 
-static int ask_database(domus_stack *stack, struct asker *asker)
+static int send_query_of_asker(domus_stack *stack, struct asker *asker)
 {
     struct load *load = asker->load;
 
@@ -112,22 +112,24 @@ static int count_answer_and_ask_again(domus_stack *stack, void *self, const domu
     if (took > atomic_load(&load->longest_ns))
         atomic_store(&load->longest_ns, took);
     atomic_fetch_add(&load->done, 1);
-    return atomic_load(&load->ends) ? 0 : ask_database(stack, asker);
+    return atomic_load(&load->ends) ? 0 : send_query_of_asker(stack, asker);
 }
 
-static int begin_asking_database(domus_stack *stack, void *self, const void *payload)
+static int send_first_query_of_asker(domus_stack *stack, void *self, const void *payload)
 {
     (void)payload;
-    return ask_database(stack, self);
+    return send_query_of_asker(stack, self);
 }
 
 static const domus_behaviour asker_behaviour = {
     .name = "asker",
     .state_size = sizeof(struct asker),
-    .on = (const domus_on[]){{&go_type, begin_asking_database, sizeof(uint64_t)}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&go_type, send_first_query_of_asker, sizeof(uint64_t)},
+                             {NULL, NULL, 0}},
 };
 
-static void spawn_askers_of_load(domus_system *system, struct load *load, uint32_t askers)
+static void spawn_asker_with_parallel_queries(domus_system *system, struct load *load,
+                                              uint32_t askers)
 {
     struct asker state = {.load = load, .seed = 42};
     domus_address address;
@@ -167,8 +169,8 @@ static void run_readers_and_writers(const char *name, const char *parameters, ui
     if (domus_outside_sql_open(system, url, &options, &reads.sql) != 0)
         exit_with_error("no database");
     writes.sql = reads.sql;
-    spawn_askers_of_load(system, &reads, readers);
-    spawn_askers_of_load(system, &writes, writers);
+    spawn_asker_with_parallel_queries(system, &reads, readers);
+    spawn_asker_with_parallel_queries(system, &writes, writers);
     wait_for_seconds(0.3);
     uint64_t begun = now_ns(), before = atomic_load(&reads.done) + atomic_load(&writes.done);
     wait_for_seconds(seconds);

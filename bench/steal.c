@@ -42,7 +42,7 @@ static void exit_with_error(const char *what)
     exit(1);
 }
 
-static int use_cpu_for_work_time(domus_stack *stack, void *self, const void *payload)
+static int use_cpu_and_count_finished_house(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t until_ns = measure_now_ns() + options.work_ns;
 
@@ -56,7 +56,7 @@ static int use_cpu_for_work_time(domus_stack *stack, void *self, const void *pay
 
 static const domus_behaviour worker = {
     .name = "worker",
-    .on = (const domus_on[]){{&work_type, use_cpu_for_work_time, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&work_type, use_cpu_and_count_finished_house, 0}, {NULL, NULL, 0}},
 };
 
 static int spawn_all_workers(domus_stack *stack, void *self)
@@ -89,7 +89,7 @@ static const domus_behaviour maker = {
 
 /* Run one round, with stealing or without. Returns the seconds until all houses have worked;
  * `ret_steals` gets the number of steals of all threads. */
-static double run_round_of_all_houses(bool steals, uint64_t *ret_steals)
+static double measure_seconds_until_all_have_worked(bool steals, uint64_t *ret_steals)
 {
     domus_config config;
     domus_system *system;
@@ -168,18 +168,18 @@ int main(int argc, char **argv)
         exit_with_error("memory");
     for (int i = 0; i < options.rounds; i++) {
         uint64_t steals;
-        without[i] = run_round_of_all_houses(false, &steals);
-        with[i] = run_round_of_all_houses(true, &steals);
+        without[i] = measure_seconds_until_all_have_worked(false, &steals);
+        with[i] = measure_seconds_until_all_have_worked(true, &steals);
         stolen[i] = (double)steals;
     }
     size_t rounds = (size_t)options.rounds;
     double ideal = (double)options.houses * (double)options.work_ns / 1e9 / options.threads;
-    double taken = measure_median(with, rounds);
-    printf("steal.alone %.4g s\n", measure_median(without, rounds));
+    double taken = measure_sort_and_get_median(with, rounds);
+    printf("steal.alone %.4g s\n", measure_sort_and_get_median(without, rounds));
     printf("steal.helped %.4g s\n", taken);
     printf("steal.ideal %.4g s\n", ideal);
     printf("steal.ratio %.3f ratio\n", taken / ideal);
-    printf("steal.steals %.0f houses\n", measure_median(stolen, rounds));
+    printf("steal.steals %.0f houses\n", measure_sort_and_get_median(stolen, rounds));
     free(workers);
     return 0;
 }

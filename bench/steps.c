@@ -80,7 +80,7 @@ STEP step_build_messages(void)
     build_batch_of_messages(home);
 }
 
-STEP step_build_messages_by_other(void)
+STEP step_build_messages_at_other(void)
 {
     build_batch_of_messages(other);
 }
@@ -111,7 +111,7 @@ STEP step_run_houses(void)
 }
 
 /* Run each house, which has FURTHER messages in its mailbox besides the first. */
-STEP step_run_houses_with_further(void)
+STEP step_run_houses_with_more_messages(void)
 {
     for (uint32_t i = 0; i < BATCH; i++)
         (void)domi_house_run_and_settle(home, ready[i]);
@@ -160,13 +160,13 @@ STEP step_put_into_empty_inboxes(void)
     put_message_to_each_house(other);
 }
 
-STEP step_put_into_filled_inboxes(void)
+STEP step_put_into_inboxes_not_empty(void)
 {
     put_message_to_each_house(other);
 }
 
 /* Wake home from the other manager. This step is done once, not BATCH times. */
-STEP step_wake_home(void)
+STEP step_wake_home_from_other_manager(void)
 {
     domi_manager_notify_of_push(other, home);
 }
@@ -176,7 +176,7 @@ STEP step_sort_arrivals(void)
     (void)domi_manager_take_arrivals(home);
 }
 
-STEP step_sort_arrivals_with_further(void)
+STEP step_sort_arrivals_of_many_a_house(void)
 {
     (void)domi_manager_take_arrivals(home);
 }
@@ -230,12 +230,12 @@ static void *run_steps_on_helper(void *nothing)
         if (step == NULL)
             continue;
         job_ns = measure_time_of_step(step);
-        /* release: pairs with the acquire in measure_time_of_step_on_other(). */
+        /* release: pairs with the acquire in measure_time_of_step_on_helper(). */
         atomic_store_explicit(&job, NULL, memory_order_release);
     }
 }
 
-static uint64_t measure_time_of_step_on_other(void (*step)(void))
+static uint64_t measure_time_of_step_on_helper(void (*step)(void))
 {
     if (!apart)
         return measure_time_of_step(step);
@@ -319,12 +319,12 @@ static void run_round_of_local_steps(uint32_t round)
                              BATCH);
     }
     step_take_ready_houses();
-    store_figure_of_step(RUN_FURTHER, round, measure_time_of_step(step_run_houses_with_further),
-                         BATCH);
+    store_figure_of_step(RUN_FURTHER, round,
+                         measure_time_of_step(step_run_houses_with_more_messages), BATCH);
     values[RUN_FURTHER][round] = (values[RUN_FURTHER][round] - values[RUN][round]) / FURTHER;
 }
 
-static void run_round_of_asks(uint32_t round)
+static void measure_round_of_asks(uint32_t round)
 {
     build_batch_of_messages(home);
     put_message_to_house(home, askers);
@@ -341,7 +341,7 @@ static void run_round_of_asks(uint32_t round)
     store_figure_of_step(ASK_END, round, measure_time_of_step(step_run_askers_to_their_end), BATCH);
 }
 
-static void run_all_rows(void)
+static void run_ready_and_return_envelopes_to_other(void)
 {
     step_take_ready_houses();
     run_ready_houses();
@@ -350,11 +350,11 @@ static void run_all_rows(void)
 
 /* Measure the collecting of freed envelopes. The other manager's slab is put aside, so that its
  * allocations come from `remote`. */
-static void run_round_of_collecting(uint32_t round)
+static void measure_round_of_remote_frees(uint32_t round)
 {
     domi_slab *slab = &other->pool.slabs[DOMI_SLAB_64];
 
-    (void)measure_time_of_step_on_other(step_build_messages_by_other);
+    (void)measure_time_of_step_on_helper(step_build_messages_at_other);
     void *aside = slab->free;
     slab->free = NULL;
     store_figure_of_step(REMOTE_FREE, round, measure_time_of_step(step_free_envelopes_of_other),
@@ -362,7 +362,7 @@ static void run_round_of_collecting(uint32_t round)
     store_figure_of_step(REMOTE_FLUSH, round, measure_time_of_step(step_flush_returns_to_other),
                          BATCH);
     store_figure_of_step(REMOTE_COLLECT, round,
-                         measure_time_of_step_on_other(step_collect_returns_at_other), BATCH);
+                         measure_time_of_step_on_helper(step_collect_returns_at_other), BATCH);
     domi_pool_free_object(other, &envelopes[0]->node);
     void **last = &slab->free;
     while (*last != NULL)
@@ -370,36 +370,39 @@ static void run_round_of_collecting(uint32_t round)
     *last = aside;
 }
 
-static void run_round_between_managers(uint32_t round)
+static void measure_round_of_remote_puts(uint32_t round)
 {
-    (void)measure_time_of_step_on_other(step_build_messages_by_other);
+    (void)measure_time_of_step_on_helper(step_build_messages_at_other);
     store_figure_of_step(INBOX_PUT, round,
-                         measure_time_of_step_on_other(step_put_into_empty_inboxes), BATCH);
+                         measure_time_of_step_on_helper(step_put_into_empty_inboxes), BATCH);
     store_figure_of_step(SORT, round, measure_time_of_step(step_sort_arrivals), BATCH);
-    run_all_rows();
-    (void)measure_time_of_step_on_other(step_build_messages_by_other);
-    (void)measure_time_of_step_on_other(step_put_into_empty_inboxes);
+    run_ready_and_return_envelopes_to_other();
+    (void)measure_time_of_step_on_helper(step_build_messages_at_other);
+    (void)measure_time_of_step_on_helper(step_put_into_empty_inboxes);
     for (uint32_t i = 0; i < FURTHER; i++) {
-        (void)measure_time_of_step_on_other(step_build_messages_by_other);
+        (void)measure_time_of_step_on_helper(step_build_messages_at_other);
         store_figure_of_step(INBOX_PUT_FURTHER, round,
-                             measure_time_of_step_on_other(step_put_into_filled_inboxes), BATCH);
+                             measure_time_of_step_on_helper(step_put_into_inboxes_not_empty),
+                             BATCH);
     }
-    store_figure_of_step(SORT_FURTHER, round, measure_time_of_step(step_sort_arrivals_with_further),
-                         BATCH);
+    store_figure_of_step(SORT_FURTHER, round,
+                         measure_time_of_step(step_sort_arrivals_of_many_a_house), BATCH);
     values[SORT_FURTHER][round] = (values[SORT_FURTHER][round] - values[SORT][round]) / FURTHER;
-    run_all_rows();
+    run_ready_and_return_envelopes_to_other();
 
     atomic_store(&home->park, DOMI_PARK_SLEEPING);
-    store_figure_of_step(WAKE, round, measure_time_of_step_on_other(step_wake_home), 1);
+    store_figure_of_step(WAKE, round,
+                         measure_time_of_step_on_helper(step_wake_home_from_other_manager), 1);
     atomic_store(&home->park, DOMI_PARK_RUNNING);
-    run_round_of_collecting(round);
+    measure_round_of_remote_frees(round);
 }
 
 static void print_medians_of_steps(enum row first, enum row behind, const char *where,
                                    uint32_t rounds)
 {
     for (enum row row = first; row < behind; row++)
-        printf("steps.%s%s %.2f ns\n", names[row], where, measure_median(values[row], rounds));
+        printf("steps.%s%s %.2f ns\n", names[row], where,
+               measure_sort_and_get_median(values[row], rounds));
 }
 
 /* --- the two managers and their actors
@@ -453,7 +456,7 @@ static void make_managers_and_houses(domus_config *config)
     (void)domi_manager_mount_actors(home);
 }
 
-static void do_nothing_for_clock(void)
+static void empty_function_to_measure_clock(void)
 {
 }
 
@@ -469,12 +472,12 @@ int main(int argc, char **argv)
     make_managers_and_houses(&config);
     (void)measure_pin_thread_to_cpu(0);
     for (uint32_t i = 0; i < rounds; i++)
-        values[0][i] = (double)measure_time_of_step(do_nothing_for_clock);
-    clock_ns = measure_median(values[0], rounds);
+        values[0][i] = (double)measure_time_of_step(empty_function_to_measure_clock);
+    clock_ns = measure_sort_and_get_median(values[0], rounds);
     for (uint32_t i = 0; i < rounds; i++) {
         run_round_of_local_steps(i);
-        run_round_of_asks(i);
-        run_round_between_managers(i);
+        measure_round_of_asks(i);
+        measure_round_of_remote_puts(i);
     }
     print_medians_of_steps(0, ROWS, "", rounds);
 
@@ -486,7 +489,7 @@ int main(int argc, char **argv)
         exit_with_error("no thread");
     apart = true;
     for (uint32_t i = 0; i < rounds; i++)
-        run_round_between_managers(i);
+        measure_round_of_remote_puts(i);
     atomic_store(&job, do_nothing_at_end_of_phase);
     (void)pthread_join(helper, NULL);
     print_medians_of_steps(INBOX_PUT, ROWS, ".apart", rounds);

@@ -9,7 +9,7 @@ const domus_type steps_note = {.name = "note", .size = sizeof(uint64_t)};
 
 uint64_t steps_handled;
 
-static int add_number_of_notice(domus_stack *stack, void *self, const void *number)
+static int add_number_of_notice_to_sum(domus_stack *stack, void *self, const void *number)
 {
     (void)stack, (void)self;
     steps_handled += *(const uint64_t *)number;
@@ -18,7 +18,7 @@ static int add_number_of_notice(domus_stack *stack, void *self, const void *numb
 
 const domus_behaviour steps_sink = {
     .name = "sink",
-    .on = (const domus_on[]){{&steps_note, add_number_of_notice, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&steps_note, add_number_of_notice_to_sum, 0}, {NULL, NULL, 0}},
 };
 
 const domus_behaviour steps_sender = {.name = "sender"};

@@ -98,11 +98,12 @@ static uint16_t parse_port(const char *text)
 
 /* --- the roles of a service and of a load ----------------------------------------------------- */
 
-static int become_service_of_row(const struct sweep_row *row, uint16_t port, char *const options[])
+static int execute_service_of_row(const struct sweep_row *row, uint16_t port, char *const options[])
 {
     char key[TLS_CLIENT_PEM_MAX];
     int size = row->is_secure ? tls_client_make_key(key) : 0;
-    int error = size < 0 ? size : sweep_serve(row, port, options, key, (size_t)size);
+    int error =
+        size < 0 ? size : sweep_execute_service_of_row(row, port, options, key, (size_t)size);
 
     fprintf(stderr, "bench_sweep: %s: %s\n", row->program, strerror(-error));
     return EXIT_FAILURE;
@@ -114,13 +115,14 @@ static int run_load_of_row(const struct sweep_row *row, uint16_t port)
     struct request_load_result result;
 
     if (row->is_secure)
-        link = tls_client_link_of_load(tls_client_make_context());
-    int error = sweep_load_run(&(struct sweep_load){.row = row,
-                                                    .port = port,
-                                                    .watched = chosen.watched,
-                                                    .duration_ns = (uint64_t)(chosen.seconds * 1e9),
-                                                    .link = &link},
-                               &result);
+        link = tls_client_make_link_for_load(tls_client_make_context());
+    int error = sweep_load_run_on_service(
+        &(struct sweep_load){.row = row,
+                             .port = port,
+                             .watched = chosen.watched,
+                             .duration_ns = (uint64_t)(chosen.seconds * 1e9),
+                             .link = &link},
+        &result);
     if (error != 0) {
         fprintf(stderr, "bench_sweep: load %s: %s\n", row->name, strerror(-error));
         printf("errors 1\n");
@@ -161,9 +163,9 @@ static int measure_load_on_service(const struct sweep_row *row, const struct ser
     snprintf(port, sizeof port, "%u", server->port);
     snprintf(seconds, sizeof seconds, "%.3f", chosen.seconds);
     snprintf(watched, sizeof watched, "%d", (int)server->pid);
-    int error = command_run(&command, &result);
+    int error = command_run_and_read_figures(&command, &result);
     for (int i = 0; error == 0 && i < FIGURES; i++)
-        ret_figures[i] = command_figure(&result, names[i]);
+        ret_figures[i] = command_first_figure_of_name(&result, names[i]);
     return error;
 }
 
@@ -192,8 +194,8 @@ static int measure_value_of_key(const struct sweep_row *row, const struct sweep_
 }
 
 /* Run a round over all values of a key; each round begins with another value. */
-static int run_round_of_values(const struct sweep_row *row, const struct sweep_key *key,
-                               uint32_t round)
+static int measure_all_values_of_key_once(const struct sweep_row *row, const struct sweep_key *key,
+                                          uint32_t round)
 {
     uint32_t count = sweep_count_values_of_key(key);
 
@@ -212,7 +214,7 @@ static int run_round_of_values(const struct sweep_row *row, const struct sweep_k
 
 /* Returns the gain of a value: the median of the ratios of its figure to that of the default, which
  * is the first value. */
-static double get_gain_of_value(const struct sweep_row *row, uint32_t which)
+static double get_gain_of_value_over_default(const struct sweep_row *row, uint32_t which)
 {
     int goal = goals[row->goal];
     double ratios[ROUNDS_MAX];
@@ -221,7 +223,7 @@ static double get_gain_of_value(const struct sweep_row *row, uint32_t which)
         double ratio = figures[which][goal][i] / figures[0][goal][i];
         ratios[i] = goal == RATE ? ratio : 1 / ratio;
     }
-    return measure_median(ratios, chosen.rounds);
+    return measure_sort_and_get_median(ratios, chosen.rounds);
 }
 
 static void print_results_of_key(const struct sweep_row *row, const struct sweep_key *key)
@@ -231,20 +233,21 @@ static void print_results_of_key(const struct sweep_row *row, const struct sweep
 
     /* the gains come before the medians, because medians sort the rounds */
     for (uint32_t which = 0; which < count; which++)
-        gains[which] = get_gain_of_value(row, which);
+        gains[which] = get_gain_of_value_over_default(row, which);
     for (uint32_t which = 0; which < count; which++) {
         printf("%s %s %s", row->name, key->name, key->values[which]);
         for (int j = 0; j < FIGURES; j++)
-            printf(j == CPU ? " %.3f" : " %.1f", measure_median(figures[which][j], chosen.rounds));
+            printf(j == CPU ? " %.3f" : " %.1f",
+                   measure_sort_and_get_median(figures[which][j], chosen.rounds));
         printf(" %.3f\n", gains[which]);
     }
     fflush(stdout);
 }
 
-static int measure_all_values_of_key(const struct sweep_row *row, const struct sweep_key *key)
+static int measure_and_print_values_of_key(const struct sweep_row *row, const struct sweep_key *key)
 {
     for (uint32_t round = 0; round < chosen.rounds; round++) {
-        int error = run_round_of_values(row, key, round);
+        int error = measure_all_values_of_key_once(row, key, round);
         if (error != 0)
             return error;
         fprintf(stderr, "sweep: %s %s, round %u of %u\n", row->name, key->name, round + 1,
@@ -261,7 +264,7 @@ static int sweep_wanted_rows_and_keys(int count, char *const *wanted)
             if (!options_is_name_wanted(count, wanted, sweep_rows[i].name) ||
                 !sweep_key_is_wanted(&sweep_keys[j], &sweep_rows[i], chosen.keys))
                 continue;
-            if (measure_all_values_of_key(&sweep_rows[i], &sweep_keys[j]) != 0)
+            if (measure_and_print_values_of_key(&sweep_rows[i], &sweep_keys[j]) != 0)
                 return EXIT_FAILURE;
         }
     }
@@ -278,7 +281,7 @@ int main(int argc, char **argv)
         if (row == NULL)
             usage();
         if (is_serve)
-            return become_service_of_row(row, parse_port(argv[3]), argv + 4);
+            return execute_service_of_row(row, parse_port(argv[3]), argv + 4);
         parse_options(argc - 3, argv + 3);
         return run_load_of_row(row, parse_port(argv[3]));
     }

@@ -18,7 +18,7 @@
 
 /* --- packets ---------------------------------------------------------------------------------- */
 
-static void make_packet_request(uint64_t number, uint64_t *words)
+static void write_words_of_packet_by_number(uint64_t number, uint64_t *words)
 {
     words[0] = number;
     for (uint32_t i = 1; i < WORDS; i++)
@@ -29,7 +29,7 @@ static void write_next_number_into_packet(void *context, char *request)
 {
     uint64_t *next = context, words[WORDS];
 
-    make_packet_request((*next)++, words);
+    write_words_of_packet_by_number((*next)++, words);
     memcpy(request, words, PACKET);
 }
 
@@ -43,7 +43,7 @@ static int check_returned_packet(const void *context, uint64_t *place, const cha
     if (size < PACKET)
         return 0;
     memcpy(&number, bytes, sizeof number);
-    make_packet_request(number, words);
+    write_words_of_packet_by_number(number, words);
     if (number >= *next || memcmp(bytes, words, PACKET) != 0)
         return -EBADMSG;
     *ret_ends = true;
@@ -84,7 +84,7 @@ static const struct request_load_kind *make_requests_of_row(const struct sweep_r
 }
 
 /* Send a request that sets each key once. */
-static int set_each_key(const struct sweep_load *load, const struct kinds *kinds)
+static int send_requests_that_set_each_key(const struct sweep_load *load, const struct kinds *kinds)
 {
     const struct request_load_options options = {.port = load->port,
                                                  .kind = &kinds->fill.kind,
@@ -114,7 +114,7 @@ int sweep_load_move_to_cpus(bool with_first, bool with_second)
     return sched_setaffinity(0, sizeof wanted, &wanted) == 0 ? 0 : -errno;
 }
 
-int sweep_load_run(const struct sweep_load *load, struct request_load_result *ret_result)
+int sweep_load_run_on_service(const struct sweep_load *load, struct request_load_result *ret_result)
 {
     static struct kinds kinds;
     const struct sweep_row *row = load->row;
@@ -135,6 +135,6 @@ int sweep_load_run(const struct sweep_load *load, struct request_load_result *re
     if (error == 0 && prctl(PR_SET_TIMERSLACK, 1UL) != 0)
         error = -errno;
     if (error == 0)
-        error = set_each_key(load, &kinds);
+        error = send_requests_that_set_each_key(load, &kinds);
     return error != 0 ? error : request_load_run_to_its_end(&options, ret_result);
 }

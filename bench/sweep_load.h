@@ -17,7 +17,8 @@ struct sweep_load {
 
 /* Run the load to its end on the calling thread, which is moved to the second CPU that it may use.
  * Returns as request_load_run_to_its_end(). */
-int sweep_load_run(const struct sweep_load *load, struct request_load_result *ret_result);
+int sweep_load_run_on_service(const struct sweep_load *load,
+                              struct request_load_result *ret_result);
 
 /* Move the calling process to its first CPU, to its second, or to both; with fewer CPUs it keeps
  * those that it has. Returns 0 or a negative errno. */

@@ -52,8 +52,8 @@ static int make_key_of_secure_row(const char *key, size_t size)
     return setenv("WEB_KEY", path, 1) == 0 ? 0 : -errno;
 }
 
-int sweep_serve(const struct sweep_row *row, uint16_t port, char *const options[], const char *key,
-                size_t key_size)
+int sweep_execute_service_of_row(const struct sweep_row *row, uint16_t port, char *const options[],
+                                 const char *key, size_t key_size)
 {
     char program[PATH_MAX], configuration[FILE_PATH];
     char *arguments[OPTIONS_MAX + 4] = {program, (char[]){"--config"}, configuration};

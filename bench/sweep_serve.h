@@ -12,7 +12,7 @@
  * of a secure row with its key, as PEM.
  *
  * Returns a negative errno; it does not return if all went well. */
-int sweep_serve(const struct sweep_row *row, uint16_t port, char *const options[], const char *key,
-                size_t key_size);
+int sweep_execute_service_of_row(const struct sweep_row *row, uint16_t port, char *const options[],
+                                 const char *key, size_t key_size);
 
 #endif

@@ -155,7 +155,7 @@ static int run_row_of_bench(const struct row *row, const struct request_load_lin
 
     is_large = row->echo == ECHO_MAX;
     web_load_make_requests(&load, "/", WEB_HOME, strlen(WEB_HOME));
-    return versus_run_row(row->echo != 0 ? &echo : &web, &wanted);
+    return versus_run_row_and_print_figures(row->echo != 0 ? &echo : &web, &wanted);
 }
 
 /* Run a row of 10,000 connections that wait on the server `which`, if the row is wanted. */
@@ -174,7 +174,7 @@ static int run_all_rows(int count, char *const *names)
 {
     static struct web_load load;
     SSL_CTX *context = tls_client_make_context();
-    const struct request_load_link link = tls_client_link_of_load(context);
+    const struct request_load_link link = tls_client_make_link_for_load(context);
     int error = context != NULL ? 0 : -ENOMEM;
 
     for (size_t i = 0; error == 0 && i < ROWS; i++) {

@@ -164,7 +164,7 @@ static int make_client_hello(struct tls_attack *attack)
     return size > 1 ? 0 : -ENOMEM;
 }
 
-static size_t get_size_of_attack_state(uint32_t connections)
+static size_t size_of_attack_memory(uint32_t connections)
 {
     return sizeof(struct tls_attack) + (size_t)connections * sizeof(struct connection);
 }
@@ -172,7 +172,7 @@ static size_t get_size_of_attack_state(uint32_t connections)
 int tls_attack_start(uint16_t port, uint32_t connections, double seconds,
                      struct tls_attack **ret_attack)
 {
-    struct tls_attack *attack = mmap(NULL, get_size_of_attack_state(connections),
+    struct tls_attack *attack = mmap(NULL, size_of_attack_memory(connections),
                                      PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     pid_t starter = getpid();
 
@@ -192,7 +192,7 @@ int tls_attack_start(uint16_t port, uint32_t connections, double seconds,
         attack->process = process;
     }
     if (error != 0) {
-        munmap(attack, get_size_of_attack_state(connections));
+        munmap(attack, size_of_attack_memory(connections));
         return error;
     }
     *ret_attack = attack;
@@ -215,5 +215,5 @@ void tls_attack_stop(struct tls_attack *attack)
         return;
     kill(attack->process, SIGKILL);
     (void)waitpid(attack->process, NULL, 0);
-    munmap(attack, get_size_of_attack_state(attack->size));
+    munmap(attack, size_of_attack_memory(attack->size));
 }

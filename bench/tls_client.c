@@ -127,7 +127,7 @@ static void end_tls_of_connection(void *state)
     SSL_free(state);
 }
 
-struct request_load_link tls_client_link_of_load(const SSL_CTX *context)
+struct request_load_link tls_client_make_link_for_load(const SSL_CTX *context)
 {
     return (struct request_load_link){.open = begin_tls_of_connection,
                                       .send = send_bytes_by_tls,

@@ -23,6 +23,6 @@ SSL_CTX *tls_client_make_context(void);
 SSL *tls_client_begin_connection(SSL_CTX *context, int fd);
 
 /* Returns the layer of TLS for a request load; its context is the SSL_CTX. */
-struct request_load_link tls_client_link_of_load(const SSL_CTX *context);
+struct request_load_link tls_client_make_link_for_load(const SSL_CTX *context);
 
 #endif

@@ -138,7 +138,7 @@ struct crowd {
 static int measure_span_of_good_client(struct crowd *crowd, const struct server *server,
                                        struct spans *spans)
 {
-    const struct request_load_link link = tls_client_link_of_load(crowd->context);
+    const struct request_load_link link = tls_client_make_link_for_load(crowd->context);
     const struct request_load_options options = {.port = server->port,
                                                  .watched = server->pid,
                                                  .link = &link,
@@ -196,7 +196,7 @@ static int measure_memory_under_attack(struct crowd *crowd)
     return error;
 }
 
-static int measure_spans_of_crowd(struct crowd *crowd)
+static int measure_idle_and_attacked_spans(struct crowd *crowd)
 {
     int error = measure_memory_of_idle(crowd, 0);
 
@@ -210,14 +210,14 @@ static int measure_spans_of_crowd(struct crowd *crowd)
 
 /* --- the figures ------------------------------------------------------------------------------ */
 
-static double join_figures_of_idle_spans(double *ret_values, const double *even, const double *odd,
-                                         struct crowd *crowd)
+static double join_idle_figures_and_get_median(double *ret_values, const double *even,
+                                               const double *odd, struct crowd *crowd)
 {
     uint32_t evens = crowd->idle[0].count, odds = crowd->idle[1].count;
 
     memcpy(ret_values, even, evens * sizeof *even);
     memcpy(ret_values + evens, odd, odds * sizeof *odd);
-    return measure_median(ret_values, evens + odds);
+    return measure_sort_and_get_median(ret_values, evens + odds);
 }
 
 static const char *get_attack_name(const struct crowd *crowd)
@@ -230,10 +230,10 @@ static void print_percentile_with_ratio(struct crowd *crowd, const char *name, d
 {
     const char *server = crowd->versus->names[crowd->which];
     double all[2 * SPANS_MAX];
-    double idle_us = join_figures_of_idle_spans(all, even, odd, crowd);
-    double unfinished_us = measure_median(unfinished, crowd->unfinished.count);
-    double noise =
-        measure_median(odd, crowd->idle[1].count) / measure_median(even, crowd->idle[0].count);
+    double idle_us = join_idle_figures_and_get_median(all, even, odd, crowd);
+    double unfinished_us = measure_sort_and_get_median(unfinished, crowd->unfinished.count);
+    double noise = measure_sort_and_get_median(odd, crowd->idle[1].count) /
+                   measure_sort_and_get_median(even, crowd->idle[0].count);
     bool is_void = crowd->busy > VERSUS_BUSY_MAX || crowd->held < HELD_LEAST || noise > NOISE_MAX ||
                    noise < 1 / NOISE_MAX;
 
@@ -283,14 +283,14 @@ static int open_all_idle_connections(struct crowd *crowd, const struct server *s
 }
 
 /* Measure one kind of server while both of its servers run: the idle and the attacked one. */
-static int measure_kind_of_server(struct crowd *crowd)
+static int measure_calm_and_attacked_server(struct crowd *crowd)
 {
     memset(fds, -1, sizeof fds);
     int error = open_all_idle_connections(crowd, &crowd->calm, CONNECTIONS, fds);
     if (error == 0)
         error = open_all_idle_connections(crowd, &crowd->attacked, 0, fds + CONNECTIONS + WARM);
     if (error == 0)
-        error = measure_spans_of_crowd(crowd);
+        error = measure_idle_and_attacked_spans(crowd);
     for (uint32_t i = 0; i < CONNECTIONS + 2 * WARM; i++) {
         if (fds[i] >= 0)
             close(fds[i]);
@@ -298,7 +298,7 @@ static int measure_kind_of_server(struct crowd *crowd)
     return error;
 }
 
-static int run_servers_of_crowd(struct crowd *crowd)
+static int start_measure_and_stop_crowd_servers(struct crowd *crowd)
 {
     const char *name = crowd->versus->names[crowd->which];
     struct server_usage usage;
@@ -308,7 +308,7 @@ static int run_servers_of_crowd(struct crowd *crowd)
         return error;
     error = versus_start_server(crowd->versus, crowd->which, &crowd->attacked);
     if (error == 0) {
-        error = measure_kind_of_server(crowd);
+        error = measure_calm_and_attacked_server(crowd);
         int end = server_stop(&crowd->attacked, &usage);
         error = error != 0 ? error : end;
     }
@@ -322,7 +322,7 @@ static int run_servers_of_crowd(struct crowd *crowd)
 }
 
 /* Returns whether this process and each server may open FILES_LEAST files. */
-static bool may_open_all_files(void)
+static bool raise_file_limit_if_enough(void)
 {
     struct rlimit files = {0, 0};
 
@@ -337,7 +337,7 @@ int tls_crowd_run_row(const struct versus *versus, const struct request_load_kin
 {
     static struct crowd crowd;
 
-    if (!may_open_all_files()) {
+    if (!raise_file_limit_if_enough()) {
         fprintf(stderr, "tls: the row crowd needs %u open files: left out\n", FILES_LEAST);
         return 0;
     }
@@ -349,9 +349,9 @@ int tls_crowd_run_row(const struct versus *versus, const struct request_load_kin
                            .held = CONNECTIONS};
     if (crowd.context == NULL)
         return -ENOMEM;
-    web_servers_expire_heads(stands ? 0 : EXPIRE_S);
-    int error = run_servers_of_crowd(&crowd);
-    web_servers_expire_heads(0);
+    web_servers_set_timeout_of_heads(stands ? 0 : EXPIRE_S);
+    int error = start_measure_and_stop_crowd_servers(&crowd);
+    web_servers_set_timeout_of_heads(0);
     SSL_CTX_free(crowd.context);
     return error;
 }

@@ -114,7 +114,7 @@ static int check_answer_to_request(const struct load *load, struct connection *c
 
 /* Returns 0 if OpenSSL, which has returned `result`, only waits for bytes, otherwise a negative
  * errno. */
-static int get_error_unless_waiting(const struct connection *connection, int result)
+static int errno_of_openssl_unless_waiting(const struct connection *connection, int result)
 {
     switch (SSL_get_error(connection->ssl, result)) {
     case SSL_ERROR_WANT_READ:
@@ -129,7 +129,7 @@ static int get_error_unless_waiting(const struct connection *connection, int res
 
 /* Take the next steps of a connection: handshake, request, answer. Returns 1 when the answer is
  * whole; 0 if it waits for bytes; or a negative errno. */
-static int continue_connection(const struct load *load, struct connection *connection)
+static int continue_handshake_and_request(const struct load *load, struct connection *connection)
 {
     const struct request_load_kind *kind = load->options->kind;
     int size = (int)kind->request_size;
@@ -137,7 +137,7 @@ static int continue_connection(const struct load *load, struct connection *conne
     if (!connection->asked) {
         int result = SSL_do_handshake(connection->ssl);
         if (result != 1)
-            return get_error_unless_waiting(connection, result);
+            return errno_of_openssl_unless_waiting(connection, result);
         if ((SSL_session_reused(connection->ssl) == 1) != (load->session != NULL) ||
             SSL_write(connection->ssl, kind->request, size) != size)
             return -EPROTO;
@@ -147,7 +147,7 @@ static int continue_connection(const struct load *load, struct connection *conne
         int got = SSL_read(connection->ssl, connection->bytes + connection->size,
                            (int)(ANSWER_MAX - connection->size));
         if (got <= 0)
-            return get_error_unless_waiting(connection, got);
+            return errno_of_openssl_unless_waiting(connection, got);
         connection->size += (uint32_t)got;
         int result = check_answer_to_request(load, connection);
         if (result != 0)
@@ -158,9 +158,9 @@ static int continue_connection(const struct load *load, struct connection *conne
 
 /* --- the loop --------------------------------------------------------------------------------- */
 
-static int continue_or_end_connection(struct load *load, struct connection *connection)
+static int continue_connection_and_end_if_done(struct load *load, struct connection *connection)
 {
-    int result = continue_connection(load, connection);
+    int result = continue_handshake_and_request(load, connection);
 
     if (result <= 0)
         return result;
@@ -180,7 +180,7 @@ static int begin_due_handshakes(struct load *load)
         struct connection *connection = load->idle[--load->idle_count];
         int error = begin_connection_of_load(load, connection);
         if (error == 0)
-            error = continue_or_end_connection(load, connection);
+            error = continue_connection_and_end_if_done(load, connection);
         if (error != 0)
             return error;
     }
@@ -198,7 +198,7 @@ static int wait_and_handle_events(struct load *load)
         return errno == EINTR ? 0 : -errno;
     load->now_ns = measure_now_ns();
     for (int i = 0; error == 0 && i < count; i++)
-        error = continue_or_end_connection(load, events[i].data.ptr);
+        error = continue_connection_and_end_if_done(load, events[i].data.ptr);
     return error;
 }
 
@@ -242,7 +242,7 @@ static int get_session_to_resume(struct load *load)
     load->start_ns = load->now_ns = measure_now_ns();
     int error = begin_connection_of_load(load, connection);
     if (error == 0)
-        error = continue_or_end_connection(load, connection);
+        error = continue_connection_and_end_if_done(load, connection);
     uint64_t stall_ns = load->now_ns + load->options->stall_ns;
     while (error == 0 && load->done < load->begun)
         error = load->now_ns < stall_ns ? wait_and_handle_events(load) : -ETIMEDOUT;
@@ -293,7 +293,7 @@ static int measure_load(struct load *load, struct request_load_result *ret_resul
 {
     const struct request_load_options *options = load->options;
     uint64_t before_ns, after_ns;
-    int error = measure_other_cpu_ns(options->watched, &before_ns);
+    int error = measure_cpu_ns_of_other_process(options->watched, &before_ns);
 
     if (error != 0)
         return error;
@@ -301,7 +301,7 @@ static int measure_load(struct load *load, struct request_load_result *ret_resul
     load->start_ns = load->now_ns = measure_now_ns();
     error = run_load_of_handshakes(load, options->duration_ns);
     if (error == 0)
-        error = measure_other_cpu_ns(options->watched, &after_ns);
+        error = measure_cpu_ns_of_other_process(options->watched, &after_ns);
     if (error != 0)
         return error;
     double seconds = (double)(load->now_ns - load->start_ns) * 1e-9;

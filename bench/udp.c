@@ -92,7 +92,7 @@ static const domus_behaviour channel = {
 static const domus_behaviour opener = {
     .name = "opener", .kind = DOMUS_CHANNELS, .on_mount = bind_address, .channel = &channel};
 
-static int serve_as_domus_echo(const char *backend)
+static int run_domus_echo_until_sigterm(const char *backend)
 {
     char error[256];
     domus_system *system;
@@ -219,8 +219,8 @@ static int start_server(int which, struct server *server)
 }
 
 /* Start one server, run the load on it in one mode, and end both. */
-static void run_server_in_mode(int which, int mode, double rate, uint64_t duration_ns,
-                               double values[COLUMNS])
+static void run_load_on_new_server_in_mode(int which, int mode, double rate, uint64_t duration_ns,
+                                           double values[COLUMNS])
 {
     static struct load load;
     struct server server;
@@ -234,13 +234,13 @@ static void run_server_in_mode(int which, int mode, double rate, uint64_t durati
     /* a short load comes first, to warm up the server */
     run_load_at_rate(&load, 0, CALIBRATION_NS / 10);
     load.sent = load.received = load.lost = 0;
-    (void)measure_other_cpu_ns(server.pid, &before_ns);
+    (void)measure_cpu_ns_of_other_process(server.pid, &before_ns);
     uint64_t load_ns = measure_thread_cpu_ns();
     uint64_t begun_ns = measure_now_ns();
     run_load_at_rate(&load, rate, duration_ns);
     double seconds = (double)(measure_now_ns() - begun_ns) / 1e9;
     load_ns = measure_thread_cpu_ns() - load_ns;
-    (void)measure_other_cpu_ns(server.pid, &after_ns);
+    (void)measure_cpu_ns_of_other_process(server.pid, &after_ns);
     if (hog > 0)
         hog_stop(hog);
     (void)close(load.fd);
@@ -261,7 +261,7 @@ static void print_medians_of_rounds(uint32_t rounds)
             for (int i = 0; i < COLUMNS; i++) {
                 double values[ROUNDS_MAX];
                 memcpy(values, figures[mode][which][i], sizeof values);
-                double median = measure_median(values, rounds);
+                double median = measure_sort_and_get_median(values, rounds);
                 busy[which] = i == BUSY ? median : 0;
                 printf("udp.%s.%s.%s %.3f %s\n", modes[mode], servers[which], columns[i], median,
                        units[i]);
@@ -274,7 +274,8 @@ static void print_medians_of_rounds(uint32_t rounds)
                     ratios[k] = figures[mode][which][i][k] / figures[mode][BARE][i][k];
                 bool is_void = busy[which] > BUSY_MAX || busy[BARE] > BUSY_MAX;
                 printf("udp.%s.ratio.%s.%s.io_uring %.4f %s\n", modes[mode], columns[i],
-                       servers[which], measure_median(ratios, rounds), is_void ? "void" : "ratio");
+                       servers[which], measure_sort_and_get_median(ratios, rounds),
+                       is_void ? "void" : "ratio");
             }
         }
     }
@@ -294,7 +295,7 @@ int main(int argc, char **argv)
     double slowest = 0;
 
     if (argc == 3 && strcmp(argv[1], "serve") == 0)
-        return serve_as_domus_echo(argv[2]);
+        return run_domus_echo_until_sigterm(argv[2]);
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) >= 0;) {
         if (option == 'r')
             rounds = (uint32_t)strtoul(optarg, NULL, 10);
@@ -310,7 +311,7 @@ int main(int argc, char **argv)
     (void)prctl(PR_SET_TIMERSLACK, 1);
     for (int which = 0; which < SERVERS; which++) {
         double values[COLUMNS];
-        run_server_in_mode(which, PACED, 0, CALIBRATION_NS, values);
+        run_load_on_new_server_in_mode(which, PACED, 0, CALIBRATION_NS, values);
         if (slowest == 0 || values[RATE] < slowest)
             slowest = values[RATE];
     }
@@ -319,8 +320,8 @@ int main(int argc, char **argv)
             int mode = i / SERVERS;
             int which = (int)((round + (uint32_t)i) % SERVERS);
             double values[COLUMNS];
-            run_server_in_mode(which, mode, mode == PACED ? OFFERED * slowest : 0, duration_ns,
-                               values);
+            run_load_on_new_server_in_mode(which, mode, mode == PACED ? OFFERED * slowest : 0,
+                                           duration_ns, values);
             for (int k = 0; k < COLUMNS; k++)
                 figures[mode][which][k][round] = values[k];
         }

@@ -72,7 +72,7 @@ int versus_start_server(const struct versus *versus, uint32_t which, struct serv
 
 /* --- one load --------------------------------------------------------------------------------- */
 
-static int send_filling_requests(const struct versus_row *row, const struct server *server)
+static int send_requests_that_fill_server(const struct versus_row *row, const struct server *server)
 {
     const struct request_load_options options = {.port = server->port,
                                                  .kind = row->fill,
@@ -108,7 +108,7 @@ static int run_load_on_new_server(const struct versus *versus, const struct vers
     options.port = server.port;
     options.watched = server.pid;
     if (row->fill != NULL)
-        error = send_filling_requests(row, &server);
+        error = send_requests_that_fill_server(row, &server);
     if (with_hog)
         hog = hog_start_on_cpu(VERSUS_SERVER_CPU);
     if (error == 0)
@@ -178,14 +178,14 @@ static int run_round_of_row(const struct versus *versus, const struct versus_row
     return 0;
 }
 
-static double get_median_ratio_of_servers(const struct versus *versus, const double one[],
-                                          const double other[])
+static double get_median_of_ratios_by_round(const struct versus *versus, const double one[],
+                                            const double other[])
 {
     double ratios[VERSUS_ROUNDS_MAX];
 
     for (uint32_t i = 0; i < versus->rounds; i++)
         ratios[i] = one[i] / other[i];
-    return measure_median(ratios, versus->rounds);
+    return measure_sort_and_get_median(ratios, versus->rounds);
 }
 
 static void print_ratios_of_servers(const struct versus *versus, const struct versus_row *row,
@@ -196,15 +196,16 @@ static void print_ratios_of_servers(const struct versus *versus, const struct ve
     for (uint32_t i = 0; i < versus->contenders; i++) {
         for (uint32_t j = versus->contenders; j < versus->servers; j++) {
             printf("%s_%s_to_%s_cpu %.3f %s\n", name, versus->names[i], versus->names[j],
-                   get_median_ratio_of_servers(versus, figures->cpu_us[i], figures->cpu_us[j]),
+                   get_median_of_ratios_by_round(versus, figures->cpu_us[i], figures->cpu_us[j]),
                    unit);
             if (row->bytes != 0)
-                printf("%s_%s_to_%s_bytes %.3f %s\n", name, versus->names[i], versus->names[j],
-                       get_median_ratio_of_servers(versus, figures->cpu_us[j], figures->cpu_us[i]),
-                       unit);
+                printf(
+                    "%s_%s_to_%s_bytes %.3f %s\n", name, versus->names[i], versus->names[j],
+                    get_median_of_ratios_by_round(versus, figures->cpu_us[j], figures->cpu_us[i]),
+                    unit);
             if (!versus->only_paced)
                 printf("%s_%s_to_%s_rate %.3f ratio\n", name, versus->names[i], versus->names[j],
-                       get_median_ratio_of_servers(versus, figures->rate[i], figures->rate[j]));
+                       get_median_of_ratios_by_round(versus, figures->rate[i], figures->rate[j]));
         }
     }
 }
@@ -221,22 +222,23 @@ static void print_figures_of_row(const struct versus *versus, const struct versu
     for (uint32_t i = 0; i < versus->servers; i++) {
         const char *server = versus->names[i];
         printf("%s_%s_cpu %.3f us/request\n", name, server,
-               measure_median(figures->cpu_us[i], versus->rounds));
+               measure_sort_and_get_median(figures->cpu_us[i], versus->rounds));
         if (row->bytes != 0)
             printf("%s_%s_bytes %.2f GB/CPU-second\n", name, server,
-                   (double)row->bytes * 1e-3 / measure_median(figures->cpu_us[i], versus->rounds));
+                   (double)row->bytes * 1e-3 /
+                       measure_sort_and_get_median(figures->cpu_us[i], versus->rounds));
         if (!versus->only_paced)
             printf("%s_%s_rate %.0f requests/s (beside a hog)\n", name, server,
-                   measure_median(figures->rate[i], versus->rounds));
+                   measure_sort_and_get_median(figures->rate[i], versus->rounds));
         printf("%s_%s_p50 %.1f us\n", name, server,
-               measure_median(figures->p50_us[i], versus->rounds));
+               measure_sort_and_get_median(figures->p50_us[i], versus->rounds));
         printf("%s_%s_p99 %.1f us\n", name, server,
-               measure_median(figures->p99_us[i], versus->rounds));
+               measure_sort_and_get_median(figures->p99_us[i], versus->rounds));
     }
     fflush(stdout);
 }
 
-int versus_run_row(const struct versus *versus, const struct versus_row *row)
+int versus_run_row_and_print_figures(const struct versus *versus, const struct versus_row *row)
 {
     static struct figures figures;
 

@@ -66,7 +66,7 @@ int versus_start_server(const struct versus *versus, uint32_t which, struct serv
 /* Run a row and print its figures on stdout, as lines `name value unit`. A ratio has the unit
  * `void` if the load used more than VERSUS_BUSY_MAX of its CPU. Progress and errors go to stderr.
  * Returns 0, or a negative errno. */
-int versus_run_row(const struct versus *versus, const struct versus_row *row);
+int versus_run_row_and_print_figures(const struct versus *versus, const struct versus_row *row);
 
 /* Returns a port of 127.0.0.1 that is free now; 0: there is none. */
 uint16_t versus_find_free_port(void);

@@ -74,15 +74,16 @@ static int run_row_of_bench(const struct row *row)
 
     if (row->file != 0)
         own.servers = 4;
-    web_servers_set_keeping_of_files(row->keep);
+    web_servers_set_use_of_file_cache(row->keep);
     web_load_make_requests(&load, row->path, row->file != 0 ? file : WEB_HOME,
                            row->file != 0 ? row->file : strlen(WEB_HOME));
-    return versus_run_row(&own, &(struct versus_row){.name = row->name,
-                                                     .kind = &load.kind,
-                                                     .connections = row->connections,
-                                                     .depth = row->depth,
-                                                     .offered = row->offered,
-                                                     .bytes = row->file});
+    return versus_run_row_and_print_figures(&own,
+                                            &(struct versus_row){.name = row->name,
+                                                                 .kind = &load.kind,
+                                                                 .connections = row->connections,
+                                                                 .depth = row->depth,
+                                                                 .offered = row->offered,
+                                                                 .bytes = row->file});
 }
 
 /* Write the files that all servers serve. Their bytes have no period that equals a size of
@@ -95,8 +96,8 @@ static int write_files_to_serve(void)
         seed = seed * 1664525 + 1013904223;
         file[i] = (char)(seed >> 24);
     }
-    int error = web_servers_add_file("4k", file, 4 * KIB);
-    return error != 0 ? error : web_servers_add_file("1m", file, sizeof file);
+    int error = web_servers_write_file_to_serve("4k", file, 4 * KIB);
+    return error != 0 ? error : web_servers_write_file_to_serve("1m", file, sizeof file);
 }
 
 static int run_all_rows(int count, char *const *names)

@@ -140,7 +140,8 @@ static int measure_memory_of_connections(const struct versus *versus, uint32_t w
     return 0;
 }
 
-static int measure_idle_on_server(const struct versus *versus, uint32_t which, bool upgrades)
+static int measure_idle_connections_on_server(const struct versus *versus, uint32_t which,
+                                              bool upgrades)
 {
     struct server server;
     struct server_usage usage;
@@ -175,8 +176,8 @@ int web_idle_run_row(const struct versus *versus)
         return 0;
     }
     for (uint32_t which = 0; error == 0 && which < versus->servers; which++)
-        error = measure_idle_on_server(versus, which, false);
+        error = measure_idle_connections_on_server(versus, which, false);
     for (uint32_t which = 0; error == 0 && which < versus->contenders; which++)
-        error = measure_idle_on_server(versus, which, true);
+        error = measure_idle_connections_on_server(versus, which, true);
     return error;
 }

@@ -132,7 +132,7 @@ int web_servers_use_tls(const char *pem, size_t size)
     return setenv("WEB_KEY", path, 1) == 0 ? 0 : -errno;
 }
 
-int web_servers_add_file(const char *name, const char *bytes, size_t size)
+int web_servers_write_file_to_serve(const char *name, const char *bytes, size_t size)
 {
     char path[NAME_MAX];
 
@@ -142,12 +142,12 @@ int web_servers_add_file(const char *name, const char *bytes, size_t size)
 
 /* --- servers ---------------------------------------------------------------------------------- */
 
-void web_servers_set_keeping_of_files(enum web_keep wanted)
+void web_servers_set_use_of_file_cache(enum web_keep wanted)
 {
     keep = wanted;
 }
 
-void web_servers_expire_heads(unsigned seconds)
+void web_servers_set_timeout_of_heads(unsigned seconds)
 {
     head_s = seconds != 0 ? seconds : HEAD_S;
 }

@@ -28,7 +28,7 @@ int web_servers_make_directory(void);
 void web_servers_remove_directory(void);
 
 /* Write a file, which all servers serve as /files/NAME. Returns 0, or a negative errno. */
-int web_servers_add_file(const char *name, const char *bytes, size_t size);
+int web_servers_write_file_to_serve(const char *name, const char *bytes, size_t size);
 
 /* Let all servers speak TLS alone, with the certificate and the key in `pem`, which is written to
  * WEB_SERVERS_KEY. Returns 0, or a negative errno. */
@@ -44,11 +44,11 @@ enum web_keep {
     /* for a minute a file counts as unchanged: files.keptTime, open_file_cache_valid */
     WEB_KEEP_A_MINUTE,
 };
-void web_servers_set_keeping_of_files(enum web_keep keep);
+void web_servers_set_use_of_file_cache(enum web_keep keep);
 
 /* Let servers that are started from now on end a connection whose handshake or whose head of a
  * request is not whole after `seconds`, or none (0, the default). */
-void web_servers_expire_heads(unsigned seconds);
+void web_servers_set_timeout_of_heads(unsigned seconds);
 
 /* Start the server `which` on a CPU. Returns as server_start(). */
 int web_servers_start_server(enum web_server which, int cpu, struct server *server);

@@ -25,10 +25,10 @@ static int run_wrk_on_port(uint16_t port, struct command_result *ret_result)
     const struct command command = {.arguments = arguments, .cpus = 1, .seconds_max = 20};
 
     snprintf(address, sizeof address, "http://127.0.0.1:%u/", port);
-    int error = command_run(&command, ret_result);
+    int error = command_run_and_read_figures(&command, ret_result);
     if (error != 0)
         return error;
-    return isnan(command_figure(ret_result, "Requests/sec:")) ? -EBADMSG : 0;
+    return isnan(command_first_figure_of_name(ret_result, "Requests/sec:")) ? -EBADMSG : 0;
 }
 
 static int measure_server_with_wrk(const struct versus *versus, uint32_t which,
@@ -49,7 +49,7 @@ static int measure_server_with_wrk(const struct versus *versus, uint32_t which,
         fprintf(stderr, "web: wrk with %s: error %d\n", versus->names[which], error + end);
         return error != 0 ? error : end;
     }
-    ret_figures->rate = command_figure(&result, "Requests/sec:");
+    ret_figures->rate = command_first_figure_of_name(&result, "Requests/sec:");
     ret_figures->cpu_us = (double)usage.cpu_ns * 1e-3 / (ret_figures->rate * seconds);
     return 0;
 }

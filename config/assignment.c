@@ -118,7 +118,7 @@ int domi_yaml_read_assignment(struct domi_yaml_tree *tree, const char *assignmen
     if (length == 0 || length >= sizeof path) {
         domi_yaml_issues_add_issue(issues, at, "",
                                    "expected key=value, such as scheduler.ioRatio=60, found '%.*s'",
-                                   domi_yaml_count_shown_bytes(assignment), assignment);
+                                   domi_yaml_count_bytes_of_text_to_show(assignment), assignment);
         return 0;
     }
     memcpy(path, assignment, length);

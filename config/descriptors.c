@@ -73,10 +73,11 @@ void domi_descriptors_raise_limit(domus_config *config, char *warning, size_t wa
         .open = count_open_descriptors(),
         .cpus = (uint32_t)get_nprocs_conf(),
     };
-    domi_descriptors_lower_connections(config, warning, warning_size);
+    domi_descriptors_lower_connections_max(config, warning, warning_size);
 }
 
-void domi_descriptors_lower_connections(domus_config *config, char *warning, size_t warning_size)
+void domi_descriptors_lower_connections_max(domus_config *config, char *warning,
+                                            size_t warning_size)
 {
     uint32_t wanted = config->channel.connections_max;
     uint32_t room = domi_descriptors_room_for_connections(&at_start, config);

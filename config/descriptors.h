@@ -31,6 +31,7 @@ void domi_descriptors_raise_limit(domus_config *config, char *warning, size_t wa
 
 /* Lower channel.maxConnections of a later configuration by the limits of descriptors that were
  * found at the start, as domi_descriptors_raise_limit() does. */
-void domi_descriptors_lower_connections(domus_config *config, char *warning, size_t warning_size);
+void domi_descriptors_lower_connections_max(domus_config *config, char *warning,
+                                            size_t warning_size);
 
 #endif

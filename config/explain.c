@@ -74,7 +74,8 @@ static const char *find_key_to_suggest(const cyaml_schema_field_t *fields, const
 
 /* Returns the present name of a key that had `name` in an earlier version, if it is one of
  * `fields`; else NULL. */
-static const char *find_present_name_of_key(const cyaml_schema_field_t *fields, const char *name)
+static const char *find_present_name_of_renamed_key(const cyaml_schema_field_t *fields,
+                                                    const char *name)
 {
     static const struct {
         const char *before; /* the former name of a key */
@@ -94,7 +95,7 @@ static void report_unknown_key(const struct walk *walk, const cyaml_schema_field
                                uint32_t number)
 {
     const char *key = domi_yaml_tree_get_key(walk->tree, number);
-    const char *renamed = find_present_name_of_key(fields, key);
+    const char *renamed = find_present_name_of_renamed_key(fields, key);
     const char *near = renamed != NULL ? renamed : find_key_to_suggest(fields, key);
     struct domi_yaml_node *node = &walk->tree->nodes[number];
     char path[DOMI_YAML_PATH_SIZE];
@@ -119,7 +120,7 @@ static const char *get_name_of_kind(enum domi_yaml_node_kind kind)
 }
 
 /* Returns the kind of node that the schema wants for this value. */
-static enum domi_yaml_node_kind get_wanted_kind(const cyaml_schema_value_t *value)
+static enum domi_yaml_node_kind get_node_kind_wanted_by_schema(const cyaml_schema_value_t *value)
 {
     return value->type == CYAML_MAPPING    ? DOMI_YAML_MAPPING
            : value->type == CYAML_SEQUENCE ? DOMI_YAML_SEQUENCE
@@ -132,7 +133,7 @@ static bool check_kind_and_length_of_node(const struct walk *walk,
                                           const cyaml_schema_value_t *value, uint32_t number)
 {
     struct domi_yaml_node *node = &walk->tree->nodes[number];
-    enum domi_yaml_node_kind wanted = get_wanted_kind(value);
+    enum domi_yaml_node_kind wanted = get_node_kind_wanted_by_schema(value);
     char path[DOMI_YAML_PATH_SIZE];
 
     domi_yaml_tree_write_path(walk->tree, number, path);
@@ -152,8 +153,9 @@ static bool check_kind_and_length_of_node(const struct walk *walk,
     return !node->dropped;
 }
 
-static const cyaml_schema_value_t *
-get_schema_of_child(const struct walk *walk, const cyaml_schema_value_t *value, uint32_t number)
+static const cyaml_schema_value_t *get_schema_value_of_child_node(const struct walk *walk,
+                                                                  const cyaml_schema_value_t *value,
+                                                                  uint32_t number)
 {
     const char *key = domi_yaml_tree_get_key(walk->tree, number);
 
@@ -177,7 +179,7 @@ static void report_misfits_below_node(const struct walk *walk, const cyaml_schem
     for (uint32_t child = nodes[number].first; child != 0; child = nodes[child].next) {
         if (nodes[child].dropped)
             continue;
-        const cyaml_schema_value_t *below = get_schema_of_child(walk, value, child);
+        const cyaml_schema_value_t *below = get_schema_value_of_child_node(walk, value, child);
         if (below == NULL)
             report_unknown_key(walk, value->mapping.fields, child);
         else

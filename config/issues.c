@@ -75,7 +75,7 @@ void domi_yaml_issues_sort(struct domi_yaml_issues *issues)
     qsort(issues->list, issues->count, sizeof issues->list[0], compare_issues);
 }
 
-int domi_yaml_count_shown_bytes(const char *text)
+int domi_yaml_count_bytes_of_text_to_show(const char *text)
 {
     size_t length = strnlen(text, DOMI_YAML_SHOWN_MAX + 1);
 

@@ -51,6 +51,6 @@ void domi_yaml_issues_sort(struct domi_yaml_issues *issues);
 
 /* Returns how many bytes of `text` to show, for "%.*s": whole characters, at most
  * DOMI_YAML_SHOWN_MAX. */
-int domi_yaml_count_shown_bytes(const char *text);
+int domi_yaml_count_bytes_of_text_to_show(const char *text);
 
 #endif

@@ -44,7 +44,7 @@ static struct {
 /* --- begin and end ---------------------------------------------------------------------------- */
 
 /* Write the path of the configuration's key to which the front belongs. */
-static void write_path_of_owner(const char *listener, char path[OWNER_SIZE])
+static void write_path_of_key_that_owns_front(const char *listener, char path[OWNER_SIZE])
 {
     if (strcmp(listener, SERVERS) == 0)
         snprintf(path, OWNER_SIZE, "cluster");
@@ -57,7 +57,7 @@ static void print_front_error(const char *program, const char *listener, const c
 {
     char line[LINE_SIZE], shown[2 * LINE_SIZE], owner[OWNER_SIZE];
 
-    write_path_of_owner(listener, owner);
+    write_path_of_key_that_owns_front(listener, owner);
     snprintf(line, sizeof line, "%s.%s", owner, error);
     (void)domus_text_escape(line, strlen(line), shown, sizeof shown);
     fprintf(stderr, "%s: %s\n", program, shown);
@@ -77,7 +77,7 @@ static const char *find_tls_key_of_listener(const domus_listener_config *listene
 }
 
 /* Add a front that was opened to the list of fronts, if it has stages. */
-static void add_opened_front(domi_opened_front *front, const char *listener)
+static void add_front_to_list_if_it_has_stages(domi_opened_front *front, const char *listener)
 {
     if (front->stages == NULL)
         return;
@@ -110,7 +110,7 @@ static bool open_front_of_listener(const domus_program *program,
         print_front_error(program->name, listener->name, error);
         return false;
     }
-    add_opened_front(front, listener->name);
+    add_front_to_list_if_it_has_stages(front, listener->name);
     return true;
 }
 
@@ -152,7 +152,7 @@ static bool open_front_of_servers(const domus_program *program, const domus_conf
     if (result != 0)
         print_front_error(program->name, SERVERS, error);
     else
-        add_opened_front(front, SERVERS);
+        add_front_to_list_if_it_has_stages(front, SERVERS);
     return result == 0;
 }
 
@@ -233,14 +233,14 @@ static int begin_reading_front_files(domus_stack *stack)
 }
 
 /* Log the error with which a front's files were read. Returns whether there was none. */
-static bool log_error_of_front(const domi_opened_front *front)
+static bool log_error_of_reading_front_files(const domi_opened_front *front)
 {
     char owner[OWNER_SIZE];
     const bool is_servers = strcmp(front->listener, SERVERS) == 0;
 
     if (front->error[0] == '\0')
         return true;
-    write_path_of_owner(front->listener, owner);
+    write_path_of_key_that_owns_front(front->listener, owner);
     domi_sink_add_line(fronts.sink, "SIGHUP: %s.%s: this %s keeps what it has", owner, front->error,
                        is_servers ? "node" : "listener");
     return false;
@@ -253,7 +253,7 @@ static void log_outcome_of_read_front_files(void)
     for (uint32_t i = 0; i < fronts.count; i++) {
         const domi_opened_front *front = &fronts.each[i];
         const bool is_servers = strcmp(front->listener, SERVERS) == 0;
-        if (!log_error_of_front(front))
+        if (!log_error_of_reading_front_files(front))
             continue;
         right += !is_servers;
         if (is_servers)
@@ -281,7 +281,7 @@ static int on_front_files_read_log_outcome(domus_stack *stack, void *self,
     return reader->is_busy ? begin_reading_front_files(stack) : 0;
 }
 
-static int handle_request_to_read_front_files(domus_stack *stack, void *self, const void *payload)
+static int on_request_read_front_files(domus_stack *stack, void *self, const void *payload)
 {
     domi_reader *reader = self;
 
@@ -297,7 +297,7 @@ static int handle_request_to_read_front_files(domus_stack *stack, void *self, co
 static const domus_behaviour reader_behaviour = {
     .name = "reader of files",
     .state_size = sizeof(domi_reader),
-    .on = (const domus_on[]){{&read_type, handle_request_to_read_front_files, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&read_type, on_request_read_front_files, 0}, {NULL, NULL, 0}},
 };
 
 int domi_fronts_start_reader(domus_system *system, domi_sink *sink)

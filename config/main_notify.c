@@ -201,7 +201,7 @@ static void send_status_line_if_new(domi_rates *rates)
         memcpy(last, line, sizeof last);
 }
 
-static uint64_t get_time_between_looks(bool is_silent)
+static uint64_t get_time_between_looks_at_system(bool is_silent)
 {
     uint64_t between_ns = watchdog_ns / (is_silent ? LOOKS_SILENT : LOOKS);
 
@@ -238,7 +238,7 @@ static uint64_t send_due_messages(domi_rates *rates, uint64_t now)
     if (owed.since_ns != 0 && now >= owed.retry_ns)
         (void)send_owed_messages();
     if (feeds && now >= is.look_ns)
-        is.look_ns = now + get_time_between_looks(!feed_supervisors_watchdog());
+        is.look_ns = now + get_time_between_looks_at_system(!feed_supervisors_watchdog());
     if (looks && now >= is.status_ns) {
         send_status_line_if_new(rates);
         is.status_ns = now + STATUS_NS;
@@ -264,7 +264,7 @@ static void sleep_until_time_or_change(uint64_t until_ns)
     (void)pthread_cond_timedwait(&changed, &mutex, &until);
 }
 
-static void *run_notifier(void *rates)
+static void *run_thread_of_notifier(void *rates)
 {
     pthread_mutex_lock(&mutex);
     while (!is.is_closing) {
@@ -288,7 +288,7 @@ static int begin_notifying_thread(void)
     pthread_condattr_destroy(&attributes);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&thread, NULL, run_notifier, &rates);
+    int error = pthread_create(&thread, NULL, run_thread_of_notifier, &rates);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     has_thread = error == 0;
     if (has_thread)
@@ -374,7 +374,7 @@ void domi_main_notify_send_stopping(void)
     wake_thread_and_unlock();
 }
 
-void domi_main_notify_end_looks(void)
+void domi_main_notify_end_looks_at_system(void)
 {
     uint64_t until_ns = read_monotonic_ns() + LAST_WAIT_NS;
 

@@ -134,14 +134,15 @@ static void make_tables_for_getopt(struct tables *tables, const domus_option *ow
 }
 
 /* Begin a pass of getopt_long() over the arguments. */
-static void begin_pass_over_arguments(void)
+static void prepare_getopt_for_new_pass(void)
 {
     /* getopt_long() prints no errors, because it would print an argument without escapes */
     opterr = 0;
     optind = 0; /* 0 makes getopt_long() begin anew, also if a pass has ended within "-ab" */
 }
 
-static int read_next_option(const struct tables *tables, const struct domi_arguments *arguments)
+static int read_next_option_by_getopt(const struct tables *tables,
+                                      const struct domi_arguments *arguments)
 {
     return getopt_long(arguments->argc, arguments->argv, tables->letters, tables->longs, NULL);
 }
@@ -166,7 +167,7 @@ void domi_options_print_fault(const char *name, const char *argument, const char
 }
 
 /* Write the left column of --help, such as "-p, --port PORT". Returns its width. */
-static int write_left_column(const domus_option *option, char left[LEFT_SIZE])
+static int write_left_column_of_help(const domus_option *option, char left[LEFT_SIZE])
 {
     char letter[] = "    ";
 
@@ -179,12 +180,12 @@ static int write_left_column(const domus_option *option, char left[LEFT_SIZE])
 
 /* Returns the width that the left column of --help needs for a table of options, at least
  * `width`. */
-static int get_width_of_left_column(const domus_option *options, int width)
+static int get_width_of_left_column_of_help(const domus_option *options, int width)
 {
     char left[LEFT_SIZE];
 
     for (; options != NULL && options->name != NULL; options++) {
-        int length = write_left_column(options, left);
+        int length = write_left_column_of_help(options, left);
         width = length > width ? length : width;
     }
     return width;
@@ -195,7 +196,7 @@ static void print_table_of_options(FILE *to, const domus_option *options, int wi
     char left[LEFT_SIZE];
 
     for (; options != NULL && options->name != NULL; options++) {
-        (void)write_left_column(options, left);
+        (void)write_left_column_of_help(options, left);
         fprintf(to, "  %-*s  %s\n", width, left, options->help);
     }
 }
@@ -203,7 +204,7 @@ static void print_table_of_options(FILE *to, const domus_option *options, int wi
 static void print_usage(FILE *to, const domus_program *program)
 {
     const domus_option *own = program->options;
-    int width = get_width_of_left_column(ours, get_width_of_left_column(own, 0));
+    int width = get_width_of_left_column_of_help(ours, get_width_of_left_column_of_help(own, 0));
 
     fprintf(to, "usage: %s%s [--config FILE] [--set KEY=VALUE ...]\n", program->name,
             own != NULL ? " [OPTION ...]" : "");
@@ -230,7 +231,8 @@ static void print_fault_of_option(const struct domi_arguments *arguments, int co
 
 /* Find the word that was given with --tell. Returns whether it is a known word; if not, an error is
  * printed. */
-static bool find_word_of_tell(const char *program, const char *word, domi_tell *ret_tell)
+static bool find_known_word_of_tell_option(const char *program, const char *word,
+                                           domi_tell *ret_tell)
 {
     for (int i = DOMI_TELL_KEYS; domi_tell_words[i] != NULL; i++) {
         if (strcmp(domi_tell_words[i], word) != 0)
@@ -250,9 +252,9 @@ int domi_options_check_arguments(const struct domi_arguments *arguments, domi_te
 
     *ret_tell = DOMI_TELL_NOTHING;
     make_tables_for_getopt(&tables, program->options);
-    begin_pass_over_arguments();
-    while ((code = read_next_option(&tables, arguments)) != -1) {
-        if (code == TELL_CODE && !find_word_of_tell(program->name, optarg, ret_tell))
+    prepare_getopt_for_new_pass();
+    while ((code = read_next_option_by_getopt(&tables, arguments)) != -1) {
+        if (code == TELL_CODE && !find_known_word_of_tell_option(program->name, optarg, ret_tell))
             return DOMI_STATUS_USAGE;
         if (code == 'h') {
             print_usage(stdout, program);
@@ -331,12 +333,12 @@ bool domi_options_read_configuration(const struct domi_arguments *arguments, boo
     int code;
 
     make_tables_for_getopt(&tables, reading.program->options);
-    begin_pass_over_arguments();
-    while ((code = read_next_option(&tables, arguments)) != -1)
+    prepare_getopt_for_new_pass();
+    while ((code = read_next_option_by_getopt(&tables, arguments)) != -1)
         if (code == 'c')
             right = read_configuration_file(&reading, optarg) && right;
-    begin_pass_over_arguments();
-    while ((code = read_next_option(&tables, arguments)) != -1) {
+    prepare_getopt_for_new_pass();
+    while ((code = read_next_option_by_getopt(&tables, arguments)) != -1) {
         const domus_option *own = find_program_option(reading.program->options, code);
         if (code == 's')
             right = domus_yaml_set(yaml, optarg) == 0 && right;

@@ -34,7 +34,8 @@ void domi_main_print_listening(const char *name, const char *address, uint16_t p
 
 /* Write to the log, when the program has started, which listeners nothing serves, and what has
  * become of the sockets that were passed. */
-void domi_main_log_served(domus_system *system, const domus_config *given, domi_sink *sink);
+void domi_main_log_unserved_listeners(domus_system *system, const domus_config *given,
+                                      domi_sink *sink);
 
 /* ---- main_inherited.c -------------------------------------------------------------------------*/
 
@@ -199,7 +200,7 @@ void domi_main_notify_send_stopping(void);
 
 /* End the looks at the system, which has stopped and is about to be freed: the notifying thread
  * looks neither at it nor at the log from here on. */
-void domi_main_notify_end_looks(void);
+void domi_main_notify_end_looks_at_system(void);
 
 /* Close what tells the supervisor, when the program is about to return, also after a start that
  * failed. */

@@ -47,7 +47,7 @@ static domus_yaml *read_configuration_again(const struct domi_arguments *argumen
 }
 
 /* True if the program's own section has other values than it was started with. */
-static bool has_section_changed(const domus_program *program, const domus_yaml *yaml)
+static bool has_section_changed_since_start(const domus_program *program, const domus_yaml *yaml)
 {
     return program->section != NULL && program->settings != NULL &&
            memcmp(program->settings, domus_yaml_section(yaml), program->section->size) != 0;
@@ -65,7 +65,7 @@ static bool may_all_changes_be_applied(const domus_program *program, domus_syste
         domi_sink_add_line(sink, "SIGHUP: %s: nothing is changed", error);
         return false;
     }
-    if (program->reload == NULL && has_section_changed(program, yaml)) {
+    if (program->reload == NULL && has_section_changed_since_start(program, yaml)) {
         domi_sink_add_line(sink, "SIGHUP: these keys count at a start: %s: nothing is changed",
                            program->section->name);
         return false;
@@ -108,7 +108,7 @@ bool domi_reload_config(const struct domi_arguments *arguments, domus_system *sy
     if (yaml == NULL)
         return false;
     domus_config config = *domus_yaml_config(yaml);
-    domi_descriptors_lower_connections(&config, warning, sizeof warning);
+    domi_descriptors_lower_connections_max(&config, warning, sizeof warning);
     bool is_taken = may_all_changes_be_applied(program, system, yaml, &config, sink) &&
                     apply_new_configuration(program, system, yaml, &config, sink);
     if (is_taken) {

@@ -81,9 +81,9 @@ void domus_main_quit(int status)
     if (status < 0)
         status &= 0xff;
 
-    /* The accesses to `quit_status` and `waiter` here and in enable_signal_of_quit() are seq_cst.
-     * So either this call sees the waiter, or the waiter sees the status. A call that comes before
-     * domus_main() is therefore remembered. */
+    /* The accesses to `quit_status` and `waiter` here and in let_quit_send_signal_from_now_on() are
+     * seq_cst. So either this call sees the waiter, or the waiter sees the status. A call that
+     * comes before domus_main() is therefore remembered. */
     if (atomic_compare_exchange_strong(&quit_status, &none, status) && atomic_load(&has_waiter))
         interrupt_thread_that_awaits_signals(atomic_load(&waiter));
 }
@@ -309,7 +309,7 @@ static int start_system_and_call_hook(const running *own)
     if (result == 0 && program->start != NULL)
         result = program->start(own->system, program->argument);
     if (result >= 0) {
-        domi_main_log_served(own->system, own->given, own->sink);
+        domi_main_log_unserved_listeners(own->system, own->given, own->sink);
         if (domi_main_observe_set_program_ready(program, &port))
             domi_main_print_listening("observe", domi_main_observe_get_address_of_port(own->given),
                                       port);
@@ -412,7 +412,7 @@ static int make_system_with_hooks(running *own, const domus_config *config)
 
 /* Let domus_main_quit() send a signal from here on. If it was called before, the signal is sent
  * now, and the program ends as soon as it waits for signals. */
-static void enable_signal_of_quit(void)
+static void let_quit_send_signal_from_now_on(void)
 {
     atomic_store(&waiter, pthread_self());
     atomic_store(&has_waiter, true);
@@ -450,7 +450,7 @@ int domi_main_run_program(const struct domi_arguments *arguments, const domus_ya
         return DOMI_STATUS_FAILED;
     }
     /* from here on every way leads to the end of this function, which stops the wait for signals */
-    enable_signal_of_quit();
+    let_quit_send_signal_from_now_on();
     result = make_system_with_hooks(&own, &config);
     if (result == 0)
         status = run_system_to_exit_status(&own);
@@ -458,7 +458,7 @@ int domi_main_run_program(const struct domi_arguments *arguments, const domus_ya
         status = result == -EINVAL ? DOMI_STATUS_USAGE : DOMI_STATUS_FAILED;
     if (own.system != NULL)
         flush_timeout_ns = get_present_config(&own).log.flush_timeout_ns;
-    domi_main_notify_end_looks();
+    domi_main_notify_end_looks_at_system();
     domus_system_free(own.system);
     domi_fronts_close(own.stopped == -ETIMEDOUT);
     domi_sink_close(own.sink, flush_timeout_ns);

@@ -64,7 +64,8 @@ int domus_main_passed(const char *name)
 
 /* Log the listeners of the configuration that nothing serves. That is mostly a mistake, such as
  * another name in the program, and without a line only refused clients would show it. */
-void domi_main_log_served(domus_system *system, const domus_config *given, domi_sink *sink)
+void domi_main_log_unserved_listeners(domus_system *system, const domus_config *given,
+                                      domi_sink *sink)
 {
     const domus_config *config = domus_system_config(system);
 

@@ -44,7 +44,7 @@ struct list {
     size_t index; /* the index of the key in the table of keys of the list's elements */
 };
 
-static bool find_list_of_key(const domus_config_key *key, struct list *ret_list)
+static bool find_config_list_with_key(const domus_config_key *key, struct list *ret_list)
 {
     static const struct list lists[] = {
         {DOMI_YAML_LISTENERS, domus_config_listener_key_get, 0},
@@ -66,14 +66,15 @@ static bool find_list_of_key(const domus_config_key *key, struct list *ret_list)
 
 /* Find the origin that a reader knows for a value of a list's element. Returns false if the reader
  * has no element of the same name with this value. */
-static bool find_origin_in_element(const domi_effective *effective, const domi_origins *from,
-                                   const domus_config_key *key, size_t element,
-                                   struct domi_yaml_origin *ret_at)
+static bool find_origin_of_value_in_list_element(const domi_effective *effective,
+                                                 const domi_origins *from,
+                                                 const domus_config_key *key, size_t element,
+                                                 struct domi_yaml_origin *ret_at)
 {
     const struct domi_yaml_values *values = from->values;
     struct list list;
 
-    if (!find_list_of_key(key, &list))
+    if (!find_config_list_with_key(key, &list))
         return false;
     bool is_pool = list.keys == domus_config_pool_key_get;
     const void *now = is_pool ? (const void *)&effective->config->pools[element]
@@ -96,7 +97,7 @@ static bool find_origin_in_reader(const domi_effective *effective, const domi_or
                                   struct domi_yaml_origin *ret_at)
 {
     if (element != SIZE_MAX)
-        return find_origin_in_element(effective, from, key, element, ret_at);
+        return find_origin_of_value_in_list_element(effective, from, key, element, ret_at);
     if (!is_value_in_use(key, &from->values->config, effective->config))
         return false;
     *ret_at = domi_yaml_values_get_key_origin(from->values, key);

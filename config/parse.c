@@ -47,7 +47,7 @@ static void write_current_path(const struct pass *pass, char path[DOMI_YAML_PATH
     if (pass->keyed) {
         size_t used = strlen(path);
         snprintf(path + used, DOMI_YAML_PATH_SIZE - used, "%s%.*s", used > 0 ? "." : "",
-                 domi_yaml_count_shown_bytes(pass->key), pass->key);
+                 domi_yaml_count_bytes_of_text_to_show(pass->key), pass->key);
     }
 }
 
@@ -75,7 +75,7 @@ static bool copy_scalar_of_libyaml(char *into, size_t length_max, const yaml_eve
     return true;
 }
 
-static int handle_event_of_key(struct pass *pass, const yaml_event_t *event)
+static int read_key_from_libyaml_event(struct pass *pass, const yaml_event_t *event)
 {
     char path[DOMI_YAML_PATH_SIZE];
     uint32_t parent = pass->open[pass->depth - 1];
@@ -130,7 +130,7 @@ static enum domi_yaml_node_kind get_kind_of_event(const yaml_event_t *event)
                                                       : DOMI_YAML_SCALAR;
 }
 
-static int handle_event_of_node(struct pass *pass, const yaml_event_t *event)
+static int read_node_from_libyaml_event(struct pass *pass, const yaml_event_t *event)
 {
     uint32_t parent = pass->depth > 0 ? pass->open[pass->depth - 1] : 0, number;
     struct domi_yaml_node node = {.kind = get_kind_of_event(event),
@@ -167,7 +167,7 @@ static int handle_event_of_node(struct pass *pass, const yaml_event_t *event)
 
 /* Handle an event of libyaml. Returns GO_ON; STOP, and then the rest of the text is not read;
  * -ENOMEM. */
-static int handle_event_of_libyaml(struct pass *pass, const yaml_event_t *event)
+static int add_libyaml_event_to_tree(struct pass *pass, const yaml_event_t *event)
 {
     switch (event->type) {
     case YAML_DOCUMENT_START_EVENT:
@@ -186,15 +186,15 @@ static int handle_event_of_libyaml(struct pass *pass, const yaml_event_t *event)
         refuse_anchor_and_tag_of_node(pass, event);
         if (pass->depth > 0 && !pass->keyed &&
             pass->tree->nodes[pass->open[pass->depth - 1]].kind == DOMI_YAML_MAPPING)
-            return handle_event_of_key(pass, event);
-        return handle_event_of_node(pass, event);
+            return read_key_from_libyaml_event(pass, event);
+        return read_node_from_libyaml_event(pass, event);
     default:
         return GO_ON;
     }
 }
 
 /* Returns the line and column of a byte of the source, for errors that have only an offset. */
-static yaml_mark_t find_mark_of_byte(const char *text, size_t size, size_t offset)
+static yaml_mark_t find_line_and_column_of_byte(const char *text, size_t size, size_t offset)
 {
     yaml_mark_t mark = {0};
 
@@ -217,7 +217,7 @@ static int report_parser_error(struct pass *pass, const yaml_parser_t *parser, c
     if (parser->error == YAML_MEMORY_ERROR)
         return -ENOMEM;
     if (parser->error == YAML_READER_ERROR)
-        mark = find_mark_of_byte(text, size, parser->problem_offset);
+        mark = find_line_and_column_of_byte(text, size, parser->problem_offset);
     domi_yaml_issues_add_issue(
         pass->issues, get_origin_of_mark(pass, &mark), "", "not YAML: %s%s%s",
         parser->problem != NULL ? parser->problem : "cannot be read",
@@ -234,7 +234,7 @@ static int read_events(struct pass *pass, yaml_parser_t *parser, const char *tex
         if (!yaml_parser_parse(parser, &event))
             return report_parser_error(pass, parser, text, size);
         ended = event.type == YAML_STREAM_END_EVENT;
-        result = handle_event_of_libyaml(pass, &event);
+        result = add_libyaml_event_to_tree(pass, &event);
         yaml_event_delete(&event);
     }
     return result;

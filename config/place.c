@@ -13,7 +13,7 @@ struct skeleton {
     size_t size, capacity;
 };
 
-static int append_text_to_skeleton(struct skeleton *skeleton, const char *text)
+static int append_text_to_skeleton_of_yaml(struct skeleton *skeleton, const char *text)
 {
     size_t length = strlen(text);
     int result = domi_yaml_memory_grow((void **)&skeleton->text, &skeleton->capacity,
@@ -31,14 +31,14 @@ static int append_text_to_skeleton(struct skeleton *skeleton, const char *text)
 static int write_key_of_skeleton(struct skeleton *skeleton, const char *key)
 {
     size_t start = skeleton->size + 1;
-    int result = append_text_to_skeleton(skeleton, "\"");
+    int result = append_text_to_skeleton_of_yaml(skeleton, "\"");
 
     if (result == 0)
-        result = append_text_to_skeleton(skeleton, key);
+        result = append_text_to_skeleton_of_yaml(skeleton, key);
     for (size_t i = start; result == 0 && i < skeleton->size; i++)
         if (skeleton->text[i] < ' ' || skeleton->text[i] > '~' || strchr("\"\\", skeleton->text[i]))
             skeleton->text[i] = '?';
-    return result < 0 ? result : append_text_to_skeleton(skeleton, "\": ");
+    return result < 0 ? result : append_text_to_skeleton_of_yaml(skeleton, "\": ");
 }
 
 static int write_node_to_skeleton(struct skeleton *skeleton, const struct domi_yaml_tree *tree,
@@ -57,7 +57,7 @@ static int write_children_to_skeleton(struct skeleton *skeleton, const struct do
         if (nodes[child].dropped)
             continue;
         if (!first)
-            result = append_text_to_skeleton(skeleton, ", ");
+            result = append_text_to_skeleton_of_yaml(skeleton, ", ");
         first = false;
         if (result == 0 && nodes[number].kind == DOMI_YAML_MAPPING)
             result = write_key_of_skeleton(skeleton, domi_yaml_tree_get_key(tree, child));
@@ -77,13 +77,13 @@ static int write_node_to_skeleton(struct skeleton *skeleton, const struct domi_y
 
     if (tree->nodes[number].kind == DOMI_YAML_SCALAR) {
         snprintf(text, sizeof text, "%u", number);
-        return append_text_to_skeleton(skeleton, text);
+        return append_text_to_skeleton_of_yaml(skeleton, text);
     }
 
-    int result = append_text_to_skeleton(skeleton, mapping ? "{" : "[");
+    int result = append_text_to_skeleton_of_yaml(skeleton, mapping ? "{" : "[");
     if (result == 0)
         result = write_children_to_skeleton(skeleton, tree, number);
-    return result < 0 ? result : append_text_to_skeleton(skeleton, mapping ? "}" : "]");
+    return result < 0 ? result : append_text_to_skeleton_of_yaml(skeleton, mapping ? "}" : "]");
 }
 
 static cyaml_config_t get_libcyaml_config(void)

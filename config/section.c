@@ -56,12 +56,14 @@ static int read_and_store_value_of_key(const domus_config_key *key, unsigned cha
     return domus_config_key_put(key, holder, number, NULL, error, error_size);
 }
 
-static char *get_element_of_list(const domus_config_key *key, unsigned char *holder, uint32_t index)
+static char *get_text_of_list_at_index(const domus_config_key *key, unsigned char *holder,
+                                       uint32_t index)
 {
     return (char *)holder + key->offset + index * get_size_of_text(key);
 }
 
-static void set_count_of_list(const domus_config_key *key, unsigned char *holder, uint32_t count)
+static void set_count_of_list_in_holder(const domus_config_key *key, unsigned char *holder,
+                                        uint32_t count)
 {
     memcpy(holder + key->count_offset, &count, sizeof count);
 }
@@ -69,8 +71,8 @@ static void set_count_of_list(const domus_config_key *key, unsigned char *holder
 /* --- the table -------------------------------------------------------------------------------- */
 
 /* Store the default of a list of texts, which is written with commas. */
-static int store_default_list(const domus_config_key *key, unsigned char *holder, char *error,
-                              size_t error_size)
+static int store_default_of_text_list(const domus_config_key *key, unsigned char *holder,
+                                      char *error, size_t error_size)
 {
     const char *rest = key->preset_text;
     uint32_t count = 0;
@@ -84,12 +86,12 @@ static int store_default_list(const domus_config_key *key, unsigned char *holder
         }
         memcpy(text, rest, length);
         text[length] = '\0';
-        if (check_and_copy_text_of_key(key, get_element_of_list(key, holder, count++), text, error,
-                                       error_size) < 0)
+        if (check_and_copy_text_of_key(key, get_text_of_list_at_index(key, holder, count++), text,
+                                       error, error_size) < 0)
             return -EINVAL;
         rest += length + (rest[length] == ',');
     }
-    set_count_of_list(key, holder, count);
+    set_count_of_list_in_holder(key, holder, count);
     return 0;
 }
 
@@ -99,7 +101,7 @@ static int store_default_of_key(const domus_config_key *key, unsigned char *hold
                                 size_t error_size)
 {
     if (key->list_max != 0)
-        return store_default_list(key, holder, error, error_size);
+        return store_default_of_text_list(key, holder, error, error_size);
     if (!is_text_key(key))
         return domus_config_key_put(key, holder, key->preset, NULL, error, error_size);
     if (key->preset_text == NULL)
@@ -271,12 +273,12 @@ static void replace_list_of_texts(struct domi_section_values *values, const domu
 
     for (uint32_t i = 0; i < placed->count; i++) {
         uint32_t number = placed->elements[i];
-        if (check_and_copy_text_of_key(key, get_element_of_list(key, values->holder, i),
+        if (check_and_copy_text_of_key(key, get_text_of_list_at_index(key, values->holder, i),
                                        domi_yaml_tree_get_value(tree, number), message,
                                        sizeof message) < 0)
             add_issue_about_node(tree, number, message, issues);
     }
-    set_count_of_list(key, values->holder, placed->count);
+    set_count_of_list_in_holder(key, values->holder, placed->count);
 }
 
 void domi_section_store_placed_values(struct domi_section_values *values,

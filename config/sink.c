@@ -130,8 +130,8 @@ static void publish_filled_place(domi_sink *sink, place *filled, uint64_t positi
     if (atomic_load_explicit(&sink->dropped_since, memory_order_relaxed) != 0)
         filled->dropped_before =
             atomic_exchange_explicit(&sink->dropped_since, 0, memory_order_relaxed);
-    /* release: pairs with the acquire in get_filled_place(), so that the sink's thread sees the
-     * whole line. */
+    /* release: pairs with the acquire in get_place_at_position_if_filled(), so that the sink's
+     * thread sees the whole line. */
     atomic_store_explicit(&filled->sequence, get_sequence_of_free_place(sink, position) + 1,
                           memory_order_release);
     /* sem_post() fails only at two billion waiting posts, and then the thread wakes anyway */
@@ -210,7 +210,7 @@ uint64_t domi_sink_count_dropped_lines(void *sink)
 /* --- the thread: keeping ---------------------------------------------------------------------- */
 
 /* Returns the place at this position of the sink's ring, if it is filled; NULL if it is not. */
-static place *get_filled_place(domi_sink *sink, uint64_t position)
+static place *get_place_at_position_if_filled(domi_sink *sink, uint64_t position)
 {
     place *at = &sink->places[position % sink->count];
 
@@ -222,7 +222,7 @@ static place *get_filled_place(domi_sink *sink, uint64_t position)
 }
 
 /* Keep a line for viewers that says how many lines were dropped. */
-static void keep_count_of_dropped(domi_sink *sink, uint64_t lines)
+static void keep_line_about_dropped_lines(domi_sink *sink, uint64_t lines)
 {
     char text[64];
 
@@ -240,7 +240,7 @@ static void keep_line_of_place_for_viewers(domi_sink *sink, const place *from)
     static const char warning[] = "warning: ";
     bool warns = from->kind == KIND_SAID && strncmp(from->line, warning, sizeof warning - 1) == 0;
 
-    keep_count_of_dropped(sink, from->dropped_before);
+    keep_line_about_dropped_lines(sink, from->dropped_before);
     if (from->kind == KIND_LOG)
         domi_kept_lines_add_line(sink->kept, from->level, from->thread, from->line);
     else if (from->kind == KIND_SAID)
@@ -256,7 +256,7 @@ static void keep_new_lines_for_viewers(domi_sink *sink)
 
     if (sink->kept == NULL)
         return;
-    while ((next = get_filled_place(sink, sink->noted)) != NULL) {
+    while ((next = get_place_at_position_if_filled(sink, sink->noted)) != NULL) {
         keep_line_of_place_for_viewers(sink, next);
         sink->noted++;
     }
@@ -280,7 +280,7 @@ static void sleep_for_ms(long ms)
 }
 
 /* Wait until somebody reads the descriptor. Returns false if the time for writing is over. */
-static bool wait_for_reader(domi_sink *sink)
+static bool wait_for_reader_of_log(domi_sink *sink)
 {
     struct pollfd reader = {.fd = sink->fd, .events = POLLOUT};
 
@@ -299,7 +299,7 @@ static bool wait_for_reader(domi_sink *sink)
 static bool write_all_bytes(domi_sink *sink, const char *bytes, size_t size)
 {
     while (size != 0) {
-        if (!wait_for_reader(sink))
+        if (!wait_for_reader_of_log(sink))
             return false;
         ssize_t written = write(sink->fd, bytes, size < PIECE_BYTES ? size : PIECE_BYTES);
         if (written >= 0) {
@@ -350,7 +350,7 @@ static void write_line_of_place(domi_sink *sink, const place *from)
     write_or_drop_lines(sink, line, (size_t)length, 1);
 }
 
-static void write_content_of_place(domi_sink *sink, place *from)
+static void write_line_or_text_of_place(domi_sink *sink, place *from)
 {
     sink->untold += from->dropped_before;
     write_count_of_dropped(sink);
@@ -384,14 +384,14 @@ static void *run_thread_of_sink(void *sink_)
          * seen below. */
         bool last = atomic_load_explicit(&sink->closing, memory_order_acquire);
 
-        while ((next = get_filled_place(sink, sink->head)) != NULL) {
+        while ((next = get_place_at_position_if_filled(sink, sink->head)) != NULL) {
             keep_new_lines_for_viewers(sink);
-            write_content_of_place(sink, next);
+            write_line_or_text_of_place(sink, next);
             release_written_place(sink, next);
         }
         /* No line follows the lines that were dropped last, so their number is written now. */
         uint64_t dropped = atomic_exchange_explicit(&sink->dropped_since, 0, memory_order_relaxed);
-        keep_count_of_dropped(sink, dropped);
+        keep_line_about_dropped_lines(sink, dropped);
         sink->untold += dropped;
         write_count_of_dropped(sink);
         if (last)

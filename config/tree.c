@@ -112,7 +112,7 @@ void domi_yaml_tree_write_path(const struct domi_yaml_tree *tree, uint32_t numbe
             used += (size_t)snprintf(path + used, room, "[%u]", node->place);
         else
             used += (size_t)snprintf(path + used, room, "%s%.*s", used > 0 ? "." : "",
-                                     domi_yaml_count_shown_bytes(key), key);
+                                     domi_yaml_count_bytes_of_text_to_show(key), key);
     }
 }
 

@@ -47,7 +47,7 @@ static void copy_texts_of_keys(struct domi_yaml_values *values)
 }
 
 /* Let each pointer to a text in the configuration point to the copy of the text in `values`. */
-static void point_config_at_texts(struct domi_yaml_values *values)
+static void point_config_at_own_copies_of_texts(struct domi_yaml_values *values)
 {
     const domus_config_key *key;
     size_t texts = 0;
@@ -89,7 +89,7 @@ int domi_yaml_values_init(struct domi_yaml_values *values, const domus_section *
 
     domus_config_init(&values->config);
     copy_texts_of_keys(values);
-    point_config_at_texts(values);
+    point_config_at_own_copies_of_texts(values);
     domi_section_set_defaults(&values->own, section);
     return 0;
 }
@@ -114,7 +114,7 @@ void domi_yaml_values_copy(struct domi_yaml_values *into, const struct domi_yaml
     memcpy(into->pool_origins, from->pool_origins, sizeof into->pool_origins);
     memcpy(into->pools_given, from->pools_given, sizeof into->pools_given);
     into->own = from->own;
-    point_config_at_texts(into);
+    point_config_at_own_copies_of_texts(into);
 }
 
 int domi_yaml_values_find_element(const struct domi_yaml_values *values, const char *list,
@@ -347,7 +347,7 @@ void domi_yaml_values_apply_placed(struct domi_yaml_values *values,
         store_placed_values_of_pool(&apply, &placed->pools[0], element.index);
     }
     domi_section_store_placed_values(&values->own, tree, placed, issues);
-    point_config_at_texts(values);
+    point_config_at_own_copies_of_texts(values);
 }
 
 /* --- origins ---------------------------------------------------------------------------------- */

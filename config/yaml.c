@@ -173,7 +173,7 @@ static int move_issues_to_errors(domus_yaml *yaml)
     return result;
 }
 
-/* Turn a tree into the values `next`; finish_reading_of_source() keeps them if everything was
+/* Turn a tree into the values `next`; keep_next_values_unless_issues() keeps them if everything was
  * right. `element` is as in domi_yaml_values_apply_placed(). */
 static int apply_tree_to_next_values(domus_yaml *yaml, struct domi_yaml_tree *tree,
                                      struct domi_yaml_element element)
@@ -246,7 +246,7 @@ static int apply_text_of_file(domus_yaml *yaml, const char *text, size_t size, u
 
 /* Print the issues of a source, and keep the values `next` if there were none. `result` is an errno
  * of the reading; if it is not 0, it is returned instead of -EINVAL. */
-static int finish_reading_of_source(domus_yaml *yaml, int result)
+static int keep_next_values_unless_issues(domus_yaml *yaml, int result)
 {
     int settled = move_issues_to_errors(yaml);
 
@@ -273,7 +273,7 @@ int domus_yaml_load(domus_yaml *yaml, const char *path)
     else
         result = apply_text_of_file(yaml, text, size, source);
     domi_yaml_memory_realloc(NULL, text, 0);
-    return finish_reading_of_source(yaml, result);
+    return keep_next_values_unless_issues(yaml, result);
 }
 
 /* Set one value from a text such as "io.backend=epoll". */
@@ -289,7 +289,7 @@ static int set_value_by_assignment(domus_yaml *yaml, uint32_t source, const char
     if (result == 0)
         result = apply_tree_to_next_values(yaml, &tree, element);
     domi_yaml_tree_fini(&tree);
-    return finish_reading_of_source(yaml, result);
+    return keep_next_values_unless_issues(yaml, result);
 }
 
 int domus_yaml_set(domus_yaml *yaml, const char *assignment)

@@ -1,7 +1,8 @@
 /* Two state actors: one million balls by notice, then one million by ask (./dev run ping_pong).
  *
  * `ping` spawns `pong`, which lives on the same thread. A notice is one way: pong sends the ball
- * back by a notice of its own. An ask is one conversation: ping goes on in handle_answered_ask().
+ * back by a notice of its own. An ask is one conversation: ping goes on in
+ * ask_again_or_report_rate_and_quit().
  */
 #include <domus/main.h>
 
@@ -43,7 +44,8 @@ static void report_rate(domus_stack *stack, const struct ping *ping, const char 
            2 * BALLS / seconds / 1e6);
 }
 
-static int handle_answered_ask(domus_stack *stack, void *self, const domus_answer *answer)
+static int ask_again_or_report_rate_and_quit(domus_stack *stack, void *self,
+                                             const domus_answer *answer)
 {
     struct ping *ping = self;
 
@@ -51,13 +53,14 @@ static int handle_answered_ask(domus_stack *stack, void *self, const domus_answe
         return answer->error;
     uint32_t left = *(const uint32_t *)answer->payload - 1;
     if (left != 0)
-        return domus_ask(stack, ping->pong, &question_type, &left, handle_answered_ask);
+        return domus_ask(stack, ping->pong, &question_type, &left,
+                         ask_again_or_report_rate_and_quit);
     report_rate(stack, ping, "ask");
     domus_main_quit(0);
     return 0;
 }
 
-static int handle_returned_ball(domus_stack *stack, void *self, const void *ball)
+static int return_ball_or_begin_round_of_asks(domus_stack *stack, void *self, const void *ball)
 {
     struct ping *ping = self;
     uint32_t left = *(const uint32_t *)ball - 1;
@@ -66,7 +69,8 @@ static int handle_returned_ball(domus_stack *stack, void *self, const void *ball
         return domus_notice(stack, ping->pong, &ball_type, &left);
     report_rate(stack, ping, "notice");
     ping->began_ns = domus_now_ns(stack);
-    return domus_ask(stack, ping->pong, &question_type, &(uint32_t){BALLS}, handle_answered_ask);
+    return domus_ask(stack, ping->pong, &question_type, &(uint32_t){BALLS},
+                     ask_again_or_report_rate_and_quit);
 }
 
 static int serve_first_ball(domus_stack *stack, void *self, const void *nothing)
@@ -85,7 +89,7 @@ static const domus_behaviour ping = {
     .name = "ping",
     .state_size = sizeof(struct ping),
     .on = (const domus_on[]){{&serve_type, serve_first_ball, 0},
-                             {&ball_type, handle_returned_ball, 0},
+                             {&ball_type, return_ball_or_begin_round_of_asks, 0},
                              {0}},
 };
 

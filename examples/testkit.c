@@ -21,7 +21,8 @@ struct courier {
     int attempts;
 };
 
-static int handle_office_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int send_stamp_or_try_letter_again(domus_stack *stack, void *self,
+                                          const domus_answer *answer)
 {
     struct courier *courier = self;
 
@@ -36,7 +37,8 @@ static int send_letter_to_office(domus_stack *stack, void *self, const void *not
     struct courier *courier = self;
 
     (void)nothing;
-    return domus_ask(stack, courier->office, &letter_type, &courier->letter, handle_office_answer);
+    return domus_ask(stack, courier->office, &letter_type, &courier->letter,
+                     send_stamp_or_try_letter_again);
 }
 
 static int take_letter_of_sender(domus_stack *stack, void *self, const void *letter)

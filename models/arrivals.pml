@@ -8,8 +8,8 @@
  * which gathers, and three houses of one home. lanes.pml models the loans, and there this list is a
  * queue.
  *
- * Models: house/message/arrivals.c push_chain_to_arrivals, push_all_chains_to_arrivals, domi_links_add_house; house/message/mailbox.c put_node_to_inbox;
- * house/message/mailbox.h domi_mailbox_take_inbox; house/dispatch/phases.c take_houses_off_arrivals.
+ * Models: house/message/arrivals.c push_chain_to_arrivals, push_all_chains_to_arrivals, domi_links_add_house_to_arrivals; house/message/mailbox.c put_node_to_inbox;
+ * house/message/mailbox.h domi_mailbox_take_all_nodes_of_inbox; house/dispatch/phases.c take_houses_off_arrivals.
  * Holds: no house is linked twice; every message is taken; the list ends.
  *
  * @run short safety

@@ -10,8 +10,8 @@
  * Here some turns never end. The time is 0 to 2, and there are two timers.
  *
  * Models: runtime/pools/runner.c let_runner_wait_for_job, look_between_turns, domi_runner_take_step;
- * runtime/policies/services.c domi_pool_call_all_runners, domus_runner_is_called; house/message/pooled.c domi_pooled_arm_node,
- * domi_pooled_disarm_node. Holds: no runner sleeps while a timer is due, no runner sleeps while a job waits.
+ * runtime/policies/services.c domi_pool_call_all_runners, domus_runner_is_called; house/message/pooled.c domi_pooled_arm_node_on_pools_wheel,
+ * domi_pooled_disarm_node_on_pools_wheel. Holds: no runner sleeps while a timer is due, no runner sleeps while a job waits.
  *
  * @run short safety
  * @run long safety -DJOBS=3

@@ -8,10 +8,10 @@
  *
  * Models: house/message/mailbox.h domi_mailbox_put, domi_mailbox_append_node, domi_house_make_ready;
  * house/message/mailbox.c put_node_to_inbox, domi_mailbox_put_slow; house/dispatch/deliver.c domi_mailbox_sort_inbox;
- * house/message/arrivals.c domi_links_add_house, domi_links_end_batch; house/dispatch/phases.c take_houses_off_arrivals; house/dispatch/dispatch.c
+ * house/message/arrivals.c domi_links_add_house_to_arrivals, domi_links_end_batch; house/dispatch/phases.c take_houses_off_arrivals; house/dispatch/dispatch.c
  * domi_house_run_lent (with its budget), domi_house_settle_after_run; house/dispatch/loan.c domi_loans_expose_houses,
  * domi_loans_take_houses_back, domi_loans_settle_returned_houses, make_exposed_house_home_again, domi_loan_take_exposed_house, domi_loan_run_house_and_return; runtime/loop/steal.c
- * domi_thread_adjust_exposed_houses. Holds: one runner at a time (holder[], a ghost), M6 (each sender's numbers arrive in
+ * domi_thread_expose_or_take_back_houses. Holds: one runner at a time (holder[], a ghost), M6 (each sender's numbers arrive in
  * order), every message is handled exactly once, mail that may not run does not make ready (M7), somebody
  * always handles something.
  *
@@ -171,7 +171,7 @@ inline link(to)
     }
 }
 
-/* put_node_to_inbox, and domi_links_add_house: a sender that `gathers` may link later, at the end of its
+/* put_node_to_inbox, and domi_links_add_house_to_arrivals: a sender that `gathers` may link later, at the end of its
  * batch. */
 inline put(to, from, which, gathers)
 {
@@ -304,7 +304,7 @@ inline take_returned_loans()
 inline lock(t) { atomic { !locked[t] -> locked[t] = 1 } }
 inline unlock(t) { locked[t] = 0 }
 
-/* domi_thread_adjust_exposed_houses, at a look: expose a house beyond the floor. */
+/* domi_thread_expose_or_take_back_houses, at a look: expose a house beyond the floor. */
 inline expose()
 {
     lock(me);
@@ -318,7 +318,7 @@ inline expose()
     unlock(me)
 }
 
-/* domi_thread_adjust_exposed_houses, at a look: take all exposed houses back. */
+/* domi_thread_expose_or_take_back_houses, at a look: take all exposed houses back. */
 inline take_back()
 {
 #ifndef TAKE_BACK_UNLOCKED

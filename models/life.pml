@@ -82,7 +82,7 @@ inline link()
     }
 }
 
-/* This models put_node_to_inbox, domi_links_add_house. */
+/* This models put_node_to_inbox, domi_links_add_house_to_arrivals. */
 inline put(what, its_lease, its_life)
 {
     atomic {

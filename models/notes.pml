@@ -9,7 +9,7 @@
  *
  * Models: house/conversation/promise.c domi_promise_arm_deadline, domi_promise_fail, unlink_promise_from_stack, domi_promise_finish,
  * domi_promise_finish_and_release, domi_promise_release; house/conversation/expire.c domi_promise_fail_at_deadline,
- * domi_promise_carry_out_note, free_abandoned_promise; house/conversation/park.c domi_stack_free_if_done;
+ * domi_promise_carry_out_note_of_thief, free_abandoned_promise; house/conversation/park.c domi_stack_free_if_done;
  * house/conversation/turn.c
  * domi_stack_handle_answer, record_node_left_mailbox; house/conversation/notes.c; house/dispatch/loan.c make_exposed_house_home_again, domi_loan_run_house_and_return. A
  * handler is one step, because no two threads have the house at a time; the wheel is home's all the time.
@@ -270,7 +270,7 @@ end:
         }
     :: atomic { place == HOME && loans < LOANS -> loans++; place = SHOWN }
     :: atomic { place == SHOWN -> place = HOME }
-    :: atomic { place == RETURNED -> /* this models make_exposed_house_home_again, domi_promise_carry_out_note */
+    :: atomic { place == RETURNED -> /* this models make_exposed_house_home_again, domi_promise_carry_out_note_of_thief */
             place = HOME;
             if
             :: in_loans_notes ->
@@ -301,7 +301,7 @@ end:
     do
     :: atomic { place == SHOWN -> place = LENT }
     :: atomic { place == LENT && HAS_WORK -> handle() }
-    :: atomic { place == LENT -> /* domi_notes_take_of_run, and the return of the house */
+    :: atomic { place == LENT -> /* domi_notes_take_those_of_thiefs_run, and the return of the house */
 #ifdef NOTES_LOST
             in_thiefs_notes = 0;
 #else

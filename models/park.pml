@@ -7,12 +7,12 @@
  * The model has no time-outs. So a wake-up that is lost, which the code would notice only at the
  * end of a doze or of a capped sleep, is here a state in which no process moves.
  *
- * Models: base/park.h domi_park_begin_look, domi_park_end_look_and_sleep, domi_park_end_sleep, domi_park_try_notify,
- * domi_park_try_hold, domi_park_release; runtime/loop/stand_in.c hold_sleeper_and_sort_its_mail,
+ * Models: base/park.h domi_park_begin_look_before_sleep, domi_park_end_look_and_sleep, domi_park_end_sleep, domi_park_try_notify,
+ * domi_park_try_hold_dozing_owner, domi_park_release_held_owner; runtime/loop/stand_in.c hold_sleeper_and_sort_its_mail,
  * stand_in_for_or_wake_sleeper;
  * house/message/manager.h domi_manager_notify_of_push; house/message/arrivals.c push_chain_to_arrivals; the push of a loan onto
  * home's returns (runtime/loop/steal.c); runtime/control/stop.c domi_system_set_stop_step; runtime/loop/park.c
- * look_and_fall_asleep, domi_thread_end_rest, domi_thread_wake_manager; io/completions/ring.c domi_io_arm_wake_poll, the reaping of
+ * look_and_fall_asleep, domi_thread_end_rest, domi_thread_wake_by_eventfd; io/completions/ring.c domi_io_arm_wake_poll, the reaping of
  * the wake poll. Holds: no lost wake-up (M3), at most one write per sleep (M12), what was written before a
  * put is seen by who takes it, no thread runs for ever with nothing to do, and the owner and a stand-in do
  * not use the manager at the same time.
@@ -104,7 +104,7 @@ inline fire()
 #define IS_ASLEEP (IS_FREE || memory[PARK] == HELD)
 #endif
 
-/* domi_manager_notify_of_push: domi_park_try_notify, and the write of domi_thread_wake_manager */
+/* domi_manager_notify_of_push: domi_park_try_notify, and the write of domi_thread_wake_by_eventfd */
 inline notify()
 {
     won = 0;
@@ -163,7 +163,7 @@ inline take(word)
     }
 }
 
-/* domi_park_try_hold, domi_manager_take_arrivals_as_stand_in, domi_park_release */
+/* domi_park_try_hold_dozing_owner, domi_manager_take_arrivals_as_stand_in, domi_park_release_held_owner */
 inline stand_in()
 {
     left = 0;

@@ -13,7 +13,7 @@
  * runtime/outside/visit.c domi_outside_enter; runtime/outside/outside_ask.c domi_outside_fail_all_asks;
  * runtime/outside/blocking.c send_answer_of_blocking_work; runtime/os/workers.c domi_workers_stop; house/dispatch/manage.c
  * domi_manager_stop_actors, domi_manager_end_actors; house/family/life.c domi_house_end_with_system; house/dispatch/loan.c
- * domi_loans_end_with_all_threads, domi_loan_take_exposed_house, domi_loan_run_house_and_return; io/acceptors/hand_over.c hand_connection_to_target. detached.pml has the
+ * domi_loans_take_all_back_at_end, domi_loan_take_exposed_house, domi_loan_run_house_and_return; io/acceptors/hand_over.c hand_connection_to_target. detached.pml has the
  * detached actors, outside.pml how those who ask outside are woken. Holds: after an orderly drain no
  * connection is open or on its way, and none is reset; after an orderly stop no actor is left, at that moment
  * and not later; after any stop nobody is born; nobody is ended while it is lent; each message that was

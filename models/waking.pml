@@ -11,7 +11,7 @@
  * it has to expose nothing for a while.
  *
  * Models: runtime/loop/steal.c domi_thread_try_to_steal_house, keep_or_choose_victim, give_up_stealing, note_that_woken_thread_has_looked, abandon_victim, domi_thread_note_it_had_work,
- * domi_thread_publish_ready_count, domi_thread_adjust_exposed_houses, wake_idle_thread_to_steal; runtime/loop/state_phase.c domi_thread_run_phase_state;
+ * domi_thread_publish_ready_count, domi_thread_expose_or_take_back_houses, wake_idle_thread_to_steal; runtime/loop/state_phase.c domi_thread_run_phase_state;
  * house/dispatch/loan.c domi_loans_expose_houses, domi_loans_take_houses_back, domi_loans_settle_returned_houses, domi_loan_take_exposed_house,
  * domi_loan_run_house_and_return; runtime/loop/park.c look_and_fall_asleep; runtime/loop/spin.c. Store buffers are those of park.pml:
  * here every step is seen at once. Holds: at most one thread is woken and has not looked; nobody sleeps while
@@ -262,7 +262,7 @@ inline wake_idle_thread_to_steal()
 #define MAY_DIFFER true
 #endif
 
-/* domi_thread_adjust_exposed_houses. The work of home or a thief under the lock of the shared queue is one
+/* domi_thread_expose_or_take_back_houses. The work of home or a thief under the lock of the shared queue is one
  * step. */
 inline share()
 {

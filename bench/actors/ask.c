@@ -56,7 +56,7 @@ static const domus_behaviour asker_behaviour = {
     .on = (const domus_on[]){{.type = &go_type, .handle = start_asking_one_by_one}, {.type = NULL}},
 };
 
-void row_ask_one_by_one(domus_system *system, uint64_t asks)
+void row_run_asks_one_by_one(domus_system *system, uint64_t asks)
 {
     struct asker state = {.left = asks - 1};
 
@@ -115,7 +115,7 @@ static const domus_behaviour fan = {
         (const domus_on[]){{.type = &go_type, .handle = start_asking_all_at_once}, {.type = NULL}},
 };
 
-void row_ask_all_at_once(domus_system *system, uint64_t rounds)
+void row_run_asks_all_at_once(domus_system *system, uint64_t rounds)
 {
     for (uint32_t i = 0; i < FAN_OUT_TARGETS; i++)
         targets[i] = stage_spawn_child_of_root(system, 0, &answerer, NULL);

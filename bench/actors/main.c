@@ -70,14 +70,14 @@ int main(int argc, char **argv)
         const char *name;
         void (*run)(domus_system *system, uint64_t size);
     } rows[] = {
-        {"ask", row_ask_one_by_one},
-        {"ask_cross", row_ask_one_by_one},
-        {"fan_out", row_ask_all_at_once},
-        {"spawn_stop", row_spawn_stop},
-        {"timers", row_timers},
-        {"timers_cancel", row_timers_cancel},
-        {"ring", row_ring},
-        {"ring_shuffled", row_ring_shuffled},
+        {"ask", row_run_asks_one_by_one},
+        {"ask_cross", row_run_asks_one_by_one},
+        {"fan_out", row_run_asks_all_at_once},
+        {"spawn_stop", row_run_spawns_and_stops},
+        {"timers", row_run_timers_that_fire},
+        {"timers_cancel", row_run_timers_cancelled_at_once},
+        {"ring", row_run_ring},
+        {"ring_shuffled", row_run_ring_in_shuffled_order},
     };
     uint64_t size = argc == 4 ? strtoull(argv[2], NULL, 10) : 0;
     uint32_t threads = argc == 4 ? (uint32_t)strtoul(argv[3], NULL, 10) : 0;

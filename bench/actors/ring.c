@@ -114,7 +114,7 @@ static size_t read_own_resident_bytes(void)
 
 /* Map `bytes` bytes, write to each page of them, and unmap them. Returns how many seconds the
  * writing took. */
-static double measure_page_writes(size_t bytes, bool huge)
+static double measure_seconds_to_write_new_pages(size_t bytes, bool huge)
 {
     bytes += PAGE_BYTES - bytes % PAGE_BYTES;
     char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -143,14 +143,14 @@ static void connect_nodes(domus_stack *stack, domus_address from, domus_address 
     stage_must_succeed(domus_notice(stack, from, &next_type, &to), "notice");
 }
 
-static uint64_t end_of_batch(uint64_t from)
+static uint64_t number_behind_last_node_of_batch(uint64_t from)
 {
     return ring.size - from < RING_BATCH ? ring.size : from + RING_BATCH;
 }
 
 static void make_batch_of_nodes(domus_stack *stack)
 {
-    for (uint64_t end = end_of_batch(ring.made); ring.made < end; ring.made++) {
+    for (uint64_t end = number_behind_last_node_of_batch(ring.made); ring.made < end; ring.made++) {
         domus_address *made = &ring.nodes[ring.made];
         stage_must_succeed(domus_spawn(stack, &node, NULL, made), "spawn");
         if (!ring.shuffled && ring.made > 0)
@@ -160,15 +160,17 @@ static void make_batch_of_nodes(domus_stack *stack)
         connect_nodes(stack, ring.nodes[0], ring.nodes[ring.size - 1]);
 }
 
-static void wire_batch_of_nodes(domus_stack *stack)
+static void connect_batch_of_nodes(domus_stack *stack)
 {
-    for (uint64_t end = end_of_batch(ring.wired); ring.wired < end; ring.wired++)
+    for (uint64_t end = number_behind_last_node_of_batch(ring.wired); ring.wired < end;
+         ring.wired++)
         connect_nodes(stack, ring.nodes[ring.wired], ring.nodes[ring.next[ring.wired]]);
 }
 
 static void stop_batch_of_nodes(domus_stack *stack)
 {
-    for (uint64_t end = end_of_batch(ring.stopped); ring.stopped < end; ring.stopped++)
+    for (uint64_t end = number_behind_last_node_of_batch(ring.stopped); ring.stopped < end;
+         ring.stopped++)
         stage_must_succeed(domus_stop(stack, ring.nodes[ring.stopped]), "stop");
 }
 
@@ -179,7 +181,7 @@ static bool are_nodes_left(void)
     return ring.made < ring.size || (ring.shuffled && ring.wired < ring.size);
 }
 
-static int continue_making_of_ring(domus_stack *stack, void *self, const void *nothing)
+static int make_connect_or_stop_next_batch(domus_stack *stack, void *self, const void *nothing)
 {
     (void)self, (void)nothing;
     if (ring.stopping)
@@ -187,7 +189,7 @@ static int continue_making_of_ring(domus_stack *stack, void *self, const void *n
     else if (ring.made < ring.size)
         make_batch_of_nodes(stack);
     else
-        wire_batch_of_nodes(stack);
+        connect_batch_of_nodes(stack);
     return are_nodes_left() ? domus_notice(stack, ring.maker, &go_type, NULL) : 0;
 }
 
@@ -199,20 +201,20 @@ static int make_all_nodes(domus_stack *stack)
     return domus_notice(stack, ring.maker, &go_type, NULL);
 }
 
-static double seconds_since_begin(void)
+static double seconds_since_row_began(void)
 {
     return (double)(measure_now_ns() - ring.began_ns) / 1e9;
 }
 
-static int handle_ready_ring(domus_stack *stack, void *self, const void *nothing)
+static int print_startup_and_send_tokens(domus_stack *stack, void *self, const void *nothing)
 {
     (void)self, (void)nothing;
     if (ring.again) {
-        printf("again_seconds %.9f\n", seconds_since_begin());
+        printf("again_seconds %.9f\n", seconds_since_row_began());
         stage_let_main_thread_return();
         return 0;
     }
-    printf("startup_seconds %.9f\n", seconds_since_begin());
+    printf("startup_seconds %.9f\n", seconds_since_row_began());
     printf("passes %" PRIu64 "\n", ring.each * RING_TOKENS);
     ring.resident_bytes = read_own_resident_bytes() - ring.resident_bytes;
     printf("bytes %zu\n", ring.resident_bytes);
@@ -237,7 +239,7 @@ static bool does_token_end_where_it_should(domus_address sender)
     return false;
 }
 
-static int handle_end_of_token(domus_stack *stack, void *self, const void *nothing)
+static int check_end_of_token_and_stop_if_last(domus_stack *stack, void *self, const void *nothing)
 {
     (void)self, (void)nothing;
     if (!does_token_end_where_it_should(domus_sender(stack)))
@@ -245,17 +247,18 @@ static int handle_end_of_token(domus_stack *stack, void *self, const void *nothi
     if (++ring.home != RING_TOKENS)
         return 0;
     stage_end_clocks();
-    printf("touch_seconds %.9f\n", measure_page_writes(ring.resident_bytes, false));
-    printf("touch_huge_seconds %.9f\n", measure_page_writes(ring.resident_bytes, true));
+    printf("touch_seconds %.9f\n", measure_seconds_to_write_new_pages(ring.resident_bytes, false));
+    printf("touch_huge_seconds %.9f\n",
+           measure_seconds_to_write_new_pages(ring.resident_bytes, true));
     ring.stopping = true;
     ring.began_ns = measure_now_ns();
     return domus_notice(stack, ring.maker, &go_type, NULL);
 }
 
-static int handle_stopped_ring(domus_stack *stack, void *self, const void *nothing)
+static int print_stop_time_and_make_ring_again(domus_stack *stack, void *self, const void *nothing)
 {
     (void)self, (void)nothing;
-    printf("stop_seconds %.9f\n", seconds_since_begin());
+    printf("stop_seconds %.9f\n", seconds_since_row_began());
     ring.again = true;
     return make_all_nodes(stack);
 }
@@ -270,10 +273,10 @@ static int mount_maker_of_ring(domus_stack *stack, void *self)
 
 static const domus_behaviour maker = {
     .name = "maker",
-    .on = (const domus_on[]){{.type = &go_type, .handle = continue_making_of_ring},
-                             {.type = &ready_type, .handle = handle_ready_ring},
-                             {.type = &home_type, .handle = handle_end_of_token},
-                             {.type = &gone_type, .handle = handle_stopped_ring},
+    .on = (const domus_on[]){{.type = &go_type, .handle = make_connect_or_stop_next_batch},
+                             {.type = &ready_type, .handle = print_startup_and_send_tokens},
+                             {.type = &home_type, .handle = check_end_of_token_and_stop_if_last},
+                             {.type = &gone_type, .handle = print_stop_time_and_make_ring_again},
                              {.type = NULL}},
     .on_mount = mount_maker_of_ring,
 };
@@ -305,8 +308,8 @@ static void run_row_of_ring(domus_system *system, uint64_t nodes, bool shuffled)
     stage_must_succeed(ring.nodes == NULL ? -ENOMEM : 0, "the ring");
     if (shuffled)
         draw_order_of_ring(size);
-    (void)measure_page_writes(size * WARM_BYTES_NODE, false);
-    (void)measure_page_writes(size * WARM_BYTES_NODE, true);
+    (void)measure_seconds_to_write_new_pages(size * WARM_BYTES_NODE, false);
+    (void)measure_seconds_to_write_new_pages(size * WARM_BYTES_NODE, true);
     stage_spawn_child_of_root(system, 0, &maker, NULL);
     stage_wait_and_print_times();
     free(ring.nodes);
@@ -314,12 +317,12 @@ static void run_row_of_ring(domus_system *system, uint64_t nodes, bool shuffled)
     free(ring.next);
 }
 
-void row_ring(domus_system *system, uint64_t nodes)
+void row_run_ring(domus_system *system, uint64_t nodes)
 {
     run_row_of_ring(system, nodes, false);
 }
 
-void row_ring_shuffled(domus_system *system, uint64_t nodes)
+void row_run_ring_in_shuffled_order(domus_system *system, uint64_t nodes)
 {
     run_row_of_ring(system, nodes, true);
 }

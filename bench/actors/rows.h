@@ -22,13 +22,13 @@
  * themselves to go on. */
 extern const domus_type go_type;
 
-void row_ask_one_by_one(domus_system *system, uint64_t asks);
-void row_ask_all_at_once(domus_system *system, uint64_t rounds);
-void row_spawn_stop(domus_system *system, uint64_t children);
-void row_timers(domus_system *system, uint64_t timers);
-void row_timers_cancel(domus_system *system, uint64_t timers);
-void row_ring(domus_system *system, uint64_t nodes);
-void row_ring_shuffled(domus_system *system, uint64_t nodes);
+void row_run_asks_one_by_one(domus_system *system, uint64_t asks);
+void row_run_asks_all_at_once(domus_system *system, uint64_t rounds);
+void row_run_spawns_and_stops(domus_system *system, uint64_t children);
+void row_run_timers_that_fire(domus_system *system, uint64_t timers);
+void row_run_timers_cancelled_at_once(domus_system *system, uint64_t timers);
+void row_run_ring(domus_system *system, uint64_t nodes);
+void row_run_ring_in_shuffled_order(domus_system *system, uint64_t nodes);
 
 /* Called in a handler of a row: stage_begin_clocks() starts the clocks of the measurement,
  * stage_end_clocks() stops them. */

@@ -60,7 +60,7 @@ static const domus_behaviour parent_behaviour = {
                              {.type = NULL}},
 };
 
-void row_spawn_stop(domus_system *system, uint64_t children)
+void row_run_spawns_and_stops(domus_system *system, uint64_t children)
 {
     struct parent state = {.left = children};
     domus_profile profile;

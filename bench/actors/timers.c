@@ -53,7 +53,7 @@ static const domus_behaviour armer_behaviour = {
                              {.type = NULL}},
 };
 
-void row_timers(domus_system *system, uint64_t timers)
+void row_run_timers_that_fire(domus_system *system, uint64_t timers)
 {
     struct armer state = {.timers = timers};
 
@@ -95,7 +95,7 @@ static const domus_behaviour canceller_behaviour = {
                              {.type = NULL}},
 };
 
-void row_timers_cancel(domus_system *system, uint64_t timers)
+void row_run_timers_cancelled_at_once(domus_system *system, uint64_t timers)
 {
     stage_must_succeed(timers > SIZE_MAX / sizeof(domus_timer) ? -ENOMEM : 0, "timers");
     struct armer state = {.timers = timers, .armed = malloc((size_t)timers * sizeof(domus_timer))};

@@ -49,7 +49,7 @@ static double now_s(void)
 }
 
 /* Make a connection over loopback, of which this process has both ends. */
-static void make_connection_to_itself(int ends[2])
+static void make_loopback_connection_to_itself(int ends[2])
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     socklen_t size = sizeof address;
@@ -67,7 +67,7 @@ static void make_connection_to_itself(int ends[2])
         (void)setsockopt(ends[i], IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-static void pass_one_message_on(int from, int to)
+static void receive_message_and_send_it_on(int from, int to)
 {
     char bytes[SIZE];
 
@@ -80,7 +80,7 @@ static void pass_one_message_on(int from, int to)
 static void serve_back_end(int fd)
 {
     for (;;)
-        pass_one_message_on(fd, fd);
+        receive_message_and_send_it_on(fd, fd);
 }
 
 /* Act as the client of the measured program: send requests at this rate, one at a time, and await
@@ -102,7 +102,7 @@ static void send_requests_at_rate(int fd, double rate)
 }
 
 /* Start a process on CPU 1 that ends together with this one. */
-static pid_t begin_process_on_other_cpu(int fd, double rate)
+static pid_t fork_load_or_back_end_on_cpu_1(int fd, double rate)
 {
     pid_t child = fork();
 
@@ -138,10 +138,10 @@ int main(int count, char **arguments)
         fprintf(stderr, "usage: api_bare RATE SECONDS\n");
         return 2;
     }
-    make_connection_to_itself(client);
-    make_connection_to_itself(back);
-    const pid_t children[] = {begin_process_on_other_cpu(back[1], 0),
-                              begin_process_on_other_cpu(client[0], rate)};
+    make_loopback_connection_to_itself(client);
+    make_loopback_connection_to_itself(back);
+    const pid_t children[] = {fork_load_or_back_end_on_cpu_1(back[1], 0),
+                              fork_load_or_back_end_on_cpu_1(client[0], rate)};
     pin_to_cpu(0);
     for (int i = 0; i < 2; i++) {
         struct epoll_event event = {.events = EPOLLIN,
@@ -155,7 +155,7 @@ int main(int count, char **arguments)
         if (epoll_wait(watched, &event, 1, 100) != 1)
             continue;
         bool is_asked = event.data.fd == client[1];
-        pass_one_message_on(event.data.fd, is_asked ? back[0] : client[1]);
+        receive_message_and_send_it_on(event.data.fd, is_asked ? back[0] : client[1]);
         requests += !is_asked;
     }
     double used_us = own_cpu_time_us() - began_us;

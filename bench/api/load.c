@@ -62,7 +62,7 @@ static void write_next_id_into_request(void *context, char *request)
 
 /* Returns the value of a field in the head of an answer, which ends with an empty line; NULL if
  * there is no such field. */
-static const char *find_field_of_head(const char *head, size_t size, const char *name)
+static const char *find_field_value_in_head(const char *head, size_t size, const char *name)
 {
     size_t length = strlen(name);
 
@@ -77,7 +77,7 @@ static const char *find_field_of_head(const char *head, size_t size, const char 
 }
 
 /* Check the head of an answer, and remember in `place` how long the body is. Returns as
- * check_answer(). */
+ * check_next_bytes_of_answer(). */
 static int check_head_of_answer(const struct asked *asked, uint64_t *place, const char *bytes,
                                 size_t size)
 {
@@ -87,7 +87,7 @@ static int check_head_of_answer(const struct asked *asked, uint64_t *place, cons
     if (end == NULL)
         return size < REQUEST_LOAD_KEPT_MAX ? 0 : -EBADMSG;
     size_t head = (size_t)(end - bytes) + 4;
-    const char *length = find_field_of_head(bytes, head, "content-length: ");
+    const char *length = find_field_value_in_head(bytes, head, "content-length: ");
     if (memcmp(bytes, status, strlen(status)) != 0 || length == NULL)
         return -EBADMSG;
     *place = HEAD_DONE | (strtoul(length, NULL, 10) & UINT32_MAX);
@@ -96,7 +96,7 @@ static int check_head_of_answer(const struct asked *asked, uint64_t *place, cons
 
 /* Returns the number behind `key` at the beginning of a text; 0 if the text does not begin with
  * `key`. */
-static unsigned number_behind_key(const char *text, const char *key)
+static unsigned number_behind_begin_of_text(const char *text, const char *key)
 {
     size_t length = strlen(key);
     unsigned number = 0;
@@ -110,10 +110,11 @@ static unsigned number_behind_key(const char *text, const char *key)
 
 /* Returns whether the body of an answer begins correctly. The body has `size` bytes, of which at
  * least 2 * TAIL have come, or, if it is an issue, all. */
-static bool has_body_correct_begin(enum kind kind, const char *bytes, size_t size)
+static bool does_answer_body_begin_correctly(enum kind kind, const char *bytes, size_t size)
 {
     char text[REQUEST_LOAD_KEPT_MAX];
-    unsigned id = number_behind_key(bytes, kind == LIST ? "{\"items\":[{\"id\":" : "{\"id\":");
+    unsigned id =
+        number_behind_begin_of_text(bytes, kind == LIST ? "{\"items\":[{\"id\":" : "{\"id\":");
 
     if (id == 0)
         return false;
@@ -127,7 +128,7 @@ static bool has_body_correct_begin(enum kind kind, const char *bytes, size_t siz
                         : size == (size_t)length && memcmp(bytes, text, size) == 0;
 }
 
-static bool has_body_correct_end(enum kind kind, const char *end)
+static bool does_answer_body_end_correctly(enum kind kind, const char *end)
 {
     static const char next[] = "}],\"next\":1234}";
 
@@ -138,8 +139,8 @@ static bool has_body_correct_end(enum kind kind, const char *end)
 /* Check the next bytes of an answer. `place` keeps three things: HEAD_DONE; BEGUN if the beginning
  * of the body was correct; and how many bytes of the body have not come. Few bytes are kept between
  * calls, so an issue is checked as a whole, and a list piece by piece. */
-static int check_answer(const void *context, uint64_t *place, const char *bytes, size_t size,
-                        bool *ret_ends)
+static int check_next_bytes_of_answer(const void *context, uint64_t *place, const char *bytes,
+                                      size_t size, bool *ret_ends)
 {
     const struct asked *asked = context;
 
@@ -151,22 +152,23 @@ static int check_answer(const void *context, uint64_t *place, const char *bytes,
     if (size < (asked->kind == LIST ? TAIL * 2 : left))
         return 0;
     if ((*place & BEGUN) == 0 &&
-        (left < TAIL * 2 || !has_body_correct_begin(asked->kind, bytes, left)))
+        (left < TAIL * 2 || !does_answer_body_begin_correctly(asked->kind, bytes, left)))
         return -EBADMSG;
     *ret_ends = size >= left;
     if (*ret_ends)
-        return has_body_correct_end(asked->kind, bytes + left) ? (int)left : -EBADMSG;
+        return does_answer_body_end_correctly(asked->kind, bytes + left) ? (int)left : -EBADMSG;
     size_t part = left - size >= TAIL * 2 ? size : left - TAIL * 2;
     *place = HEAD_DONE | BEGUN | (left - part);
     return (int)part;
 }
 
-static void make_requests(struct request_load_kind *load, struct asked *asked, const char *cookie)
+static void make_kind_of_requests_for_load(struct request_load_kind *load, struct asked *asked,
+                                           const char *cookie)
 {
     static const char *const starts[] = {"GET /issues/", "GET /issues?limit=20&before=", ""};
     const char *start = starts[asked->kind];
 
-    *load = (struct request_load_kind){.check = check_answer, .context = asked};
+    *load = (struct request_load_kind){.check = check_next_bytes_of_answer, .context = asked};
     if (asked->kind != INSERT) {
         asked->digits = strlen(start);
         load->vary = write_next_id_into_request;
@@ -198,7 +200,7 @@ int main(int argc, char **argv)
         return 2;
     }
     asked.kind = (enum kind)kind;
-    make_requests(&load, &asked, argv[7]);
+    make_kind_of_requests_for_load(&load, &asked, argv[7]);
     int error = request_load_run_to_its_end(
         &(struct request_load_options){.port = (uint16_t)strtoul(argv[1], NULL, 10),
                                        .watched = (pid_t)strtol(argv[2], NULL, 10),

@@ -132,18 +132,18 @@ static PGresult *run_prepared_statement(int statement, const char *const values[
     return NULL;
 }
 
-static json_int_t get_number_of_cell(const PGresult *rows, int row, int column)
+static json_int_t get_number_in_database_cell(const PGresult *rows, int row, int column)
 {
     return strtoll(PQgetvalue(rows, row, column), NULL, 10);
 }
 
 static json_t *make_issue_as_json(const PGresult *rows, int row)
 {
-    return json_pack("{s:I, s:s, s:s, s:s, s:I, s:s, s:I}", "id", get_number_of_cell(rows, row, 0),
-                     "title", PQgetvalue(rows, row, 1), "body", PQgetvalue(rows, row, 2), "state",
-                     PQgetvalue(rows, row, 3), "priority", get_number_of_cell(rows, row, 4),
-                     "author", PQgetvalue(rows, row, 5), "created",
-                     get_number_of_cell(rows, row, 6));
+    return json_pack(
+        "{s:I, s:s, s:s, s:s, s:I, s:s, s:I}", "id", get_number_in_database_cell(rows, row, 0),
+        "title", PQgetvalue(rows, row, 1), "body", PQgetvalue(rows, row, 2), "state",
+        PQgetvalue(rows, row, 3), "priority", get_number_in_database_cell(rows, row, 4), "author",
+        PQgetvalue(rows, row, 5), "created", get_number_in_database_cell(rows, row, 6));
 }
 
 /* --- sessions: NAME.EXPIRY.SIGNATURE ---------------------------------------------------------- */
@@ -201,7 +201,7 @@ static enum MHD_Result log_user_in(struct MHD_Connection *to, struct request *re
 /* --- issues ----------------------------------------------------------------------------------- */
 
 /* Returns whether a text is a number from `least` to `most`. */
-static bool is_number_within(const char *text, long long least, long long most)
+static bool is_text_number_within(const char *text, long long least, long long most)
 {
     char *end;
     long long value = strtoll(text, &end, 10);
@@ -211,7 +211,7 @@ static bool is_number_within(const char *text, long long least, long long most)
 
 static enum MHD_Result get_issue(struct MHD_Connection *to, struct request *request, const char *id)
 {
-    if (!is_number_within(id, 1, INT64_MAX))
+    if (!is_text_number_within(id, 1, INT64_MAX))
         return send_problem_answer(to, request, 422, "/id");
     PGresult *rows = run_prepared_statement(GET, &id);
     if (rows == NULL)
@@ -229,7 +229,8 @@ static enum MHD_Result list_issues(struct MHD_Connection *to, struct request *re
     const char *values[] = {before != NULL ? before : "9223372036854775807",
                             limit != NULL ? limit : "20"};
 
-    if (!is_number_within(values[0], 1, INT64_MAX) || !is_number_within(values[1], 1, 100))
+    if (!is_text_number_within(values[0], 1, INT64_MAX) ||
+        !is_text_number_within(values[1], 1, 100))
         return send_problem_answer(to, request, 422, limit != NULL ? "/limit" : "/before");
     PGresult *rows = run_prepared_statement(LIST, values);
     if (rows == NULL)
@@ -239,7 +240,7 @@ static enum MHD_Result list_issues(struct MHD_Connection *to, struct request *re
     for (int i = 0; i < count; i++)
         json_array_append_new(items, make_issue_as_json(rows, i));
     json_t *next = count == strtol(values[1], NULL, 10)
-                       ? json_integer(get_number_of_cell(rows, count - 1, 0))
+                       ? json_integer(get_number_in_database_cell(rows, count - 1, 0))
                        : json_null();
     PQclear(rows);
     return send_json_answer(to, request, 200, json_pack("{s:o, s:o}", "items", items, "next", next),
@@ -247,7 +248,7 @@ static enum MHD_Result list_issues(struct MHD_Connection *to, struct request *re
 }
 
 /* Returns whether a text has `least` to `most` characters. */
-static bool has_text_characters_within(const char *text, size_t least, size_t most)
+static bool is_character_count_of_text_within(const char *text, size_t least, size_t most)
 {
     size_t count = 0;
 
@@ -267,10 +268,10 @@ static enum MHD_Result add_issue(struct MHD_Connection *to, struct request *requ
     const char *title = json_string_value(json_object_get(given, "title"));
     const char *body = json_string_value(json_object_get(given, "body"));
     json_int_t priority = json_integer_value(json_object_get(given, "priority"));
-    const char *wrong = !has_text_characters_within(title, 1, 200)    ? "/title"
-                        : !has_text_characters_within(body, 0, 10000) ? "/body"
-                        : (priority < 1 || priority > 5)              ? "/priority"
-                                                                      : NULL;
+    const char *wrong = !is_character_count_of_text_within(title, 1, 200)    ? "/title"
+                        : !is_character_count_of_text_within(body, 0, 10000) ? "/body"
+                        : (priority < 1 || priority > 5)                     ? "/priority"
+                                                                             : NULL;
     if (wrong != NULL) {
         json_decref(given);
         return send_problem_answer(to, request, 422, wrong);
@@ -343,8 +344,8 @@ static enum MHD_Result handle_request(void *unused, struct MHD_Connection *from,
 }
 
 /* Write the line of a request into the access log, in the combined format, and free the request. */
-static void end_request(void *unused, struct MHD_Connection *from, void **state,
-                        enum MHD_RequestTerminationCode how)
+static void log_and_free_request(void *unused, struct MHD_Connection *from, void **state,
+                                 enum MHD_RequestTerminationCode how)
 {
     struct request *request = *state;
     char address[INET_ADDRSTRLEN] = "-", date[40];
@@ -389,7 +390,7 @@ int main(void)
     struct MHD_Daemon *daemon = MHD_start_daemon(
         MHD_USE_EPOLL_INTERNAL_THREAD, 0, NULL, NULL, handle_request, NULL, MHD_OPTION_SOCK_ADDR,
         &address, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)THREADS, MHD_OPTION_NOTIFY_COMPLETED,
-        end_request, NULL, MHD_OPTION_END);
+        log_and_free_request, NULL, MHD_OPTION_END);
     if (daemon == NULL) {
         fprintf(stderr, "threads: no server\n");
         return 1;

@@ -50,7 +50,7 @@ static _Noreturn void exit_with_error(const char *what, int error)
 
 /* ---- Pickling the payloads --------------------------------------------------------------- */
 
-static int read_payload_of_size(domus_pickle_reader *reader, void *payload, uint32_t size)
+static int unpickle_payload_of_fixed_size(domus_pickle_reader *reader, void *payload, uint32_t size)
 {
     domus_slice slice;
     int error = domus_pickle_get_slice(reader, size, &slice);
@@ -65,32 +65,38 @@ static int read_payload_of_size(domus_pickle_reader *reader, void *payload, uint
     return error;
 }
 
-static int write_words(domus_pickle_writer *writer, const void *payload)
+static int pickle_words_of_ask(domus_pickle_writer *writer, const void *payload)
 {
     return domus_pickle_put_bytes(writer, payload, sizeof(struct cluster_words));
 }
 
-static int read_words(domus_pickle_reader *reader, void *payload, uint32_t version)
+static int unpickle_words_of_ask(domus_pickle_reader *reader, void *payload, uint32_t version)
 {
     (void)version;
-    return read_payload_of_size(reader, payload, sizeof(struct cluster_words));
+    return unpickle_payload_of_fixed_size(reader, payload, sizeof(struct cluster_words));
 }
 
-static int write_notice(domus_pickle_writer *writer, const void *payload)
+static int pickle_payload_of_notice(domus_pickle_writer *writer, const void *payload)
 {
     return domus_pickle_put_bytes(writer, payload, sizeof(struct notice));
 }
 
-static int read_notice(domus_pickle_reader *reader, void *payload, uint32_t version)
+static int unpickle_payload_of_notice(domus_pickle_reader *reader, void *payload, uint32_t version)
 {
     (void)version;
-    return read_payload_of_size(reader, payload, sizeof(struct notice));
+    return unpickle_payload_of_fixed_size(reader, payload, sizeof(struct notice));
 }
 
 static const domus_pickler picklers[] = {
-    {.type = &words_type, .version = 1, .write = write_words, .read = read_words},
-    {.type = &mark_type, .version = 1, .write = write_words, .read = read_words},
-    {.type = &notice_type, .version = 1, .write = write_notice, .read = read_notice},
+    {.type = &words_type,
+     .version = 1,
+     .write = pickle_words_of_ask,
+     .read = unpickle_words_of_ask},
+    {.type = &mark_type, .version = 1, .write = pickle_words_of_ask, .read = unpickle_words_of_ask},
+    {.type = &notice_type,
+     .version = 1,
+     .write = pickle_payload_of_notice,
+     .read = unpickle_payload_of_notice},
     {.type = NULL},
 };
 
@@ -107,7 +113,7 @@ static int answer_ask_of_requester(domus_stack *stack, void *self, const void *w
 
 /* Answer a mark of the requester. An ask would overtake the notices before it, so a mark and its
  * answer are notices. */
-static int answer_with_mark(domus_stack *stack, void *self, const void *nothing)
+static int send_mark_back_to_requester(domus_stack *stack, void *self, const void *nothing)
 {
     (void)nothing;
     return domus_notice(stack, domus_sender(stack), &mark_type, self);
@@ -118,7 +124,7 @@ static int count_notice_at_responder(domus_stack *stack, void *self, const void 
     struct cluster_words *counts = self;
 
     (void)stack;
-    *counts = cluster_side_count_notice(*counts, ((const struct notice *)notice)->number);
+    *counts = cluster_side_counts_with_notice(*counts, ((const struct notice *)notice)->number);
     return 0;
 }
 
@@ -127,7 +133,7 @@ static const domus_behaviour responder = {
     .state_size = sizeof(struct cluster_words),
     .on = (const domus_on[]){{.type = &words_type, .handle = answer_ask_of_requester},
                              {.type = &notice_type, .handle = count_notice_at_responder},
-                             {.type = &mark_type, .handle = answer_with_mark},
+                             {.type = &mark_type, .handle = send_mark_back_to_requester},
                              {.type = NULL}},
 };
 
@@ -136,7 +142,7 @@ static const domus_cluster_export exports[] = {{.name = "responder", .behaviour 
 
 /* ---- The requester ----------------------------------------------------------------------- */
 
-static int end_row_with_verdict(const char *what)
+static int store_verdict_and_wake_main(const char *what)
 {
     wrong = what;
     sem_post(&told);
@@ -149,10 +155,10 @@ static int check_answer_and_ask_again(domus_stack *stack, void *self, const domu
 
     if (answer->error != 0)
         exit_with_error("an ask", answer->error);
-    if (!cluster_asks_take_answer(&asks, *(const struct cluster_words *)answer->payload))
-        return end_row_with_verdict("an answer");
+    if (!cluster_asks_check_and_count_answer(&asks, *(const struct cluster_words *)answer->payload))
+        return store_verdict_and_wake_main("an answer");
     if (asks.answered == side.count)
-        return end_row_with_verdict(NULL);
+        return store_verdict_and_wake_main(NULL);
     *number += CLUSTER_UNDER_WAY;
     if (*number >= side.count)
         return 0;
@@ -187,9 +193,9 @@ static int handle_answer_to_mark(domus_stack *stack, void *self, const void *cou
     notifier->marked += CLUSTER_NOTICES_A_MARK;
     notifier->marked = notifier->marked < side.count ? notifier->marked : side.count;
     if (!cluster_side_is_mark_answer_right(*(const struct cluster_words *)counts, notifier->marked))
-        return end_row_with_verdict("a mark");
+        return store_verdict_and_wake_main("a mark");
     if (notifier->marked == side.count)
-        return end_row_with_verdict(NULL);
+        return store_verdict_and_wake_main(NULL);
     return domus_notice(stack, domus_self(stack), &go_type, NULL);
 }
 
@@ -249,7 +255,8 @@ static int send_marks_until_answered(domus_stack *stack, void *self, const domus
     return domus_sleep(stack, TRY_NS, send_marks_until_answered);
 }
 
-static int ask_spawned_responder(domus_stack *stack, void *self, const domus_answer *answer)
+static int send_first_ask_to_new_responder(domus_stack *stack, void *self,
+                                           const domus_answer *answer)
 {
     (void)self;
     if (answer->error != 0)
@@ -264,7 +271,7 @@ static int spawn_responder_on_node(domus_stack *stack, void *self, const void *n
     (void)self;
     (void)nothing;
     return domus_cluster_spawn(stack, node, "responder", NULL, NULL, PATIENCE_NS,
-                               ask_spawned_responder);
+                               send_first_ask_to_new_responder);
 }
 
 static const domus_behaviour finder = {
@@ -306,7 +313,7 @@ static void spawn_actors(domus_system *system, const domus_behaviour *behaviour,
         exit_with_error(behaviour->name, error);
 }
 
-static void wait_for_step_of_thread(void)
+static void wait_until_actor_posts_semaphore(void)
 {
     while (sem_wait(&told) != 0)
         continue;
@@ -316,14 +323,14 @@ static void run_row_as_requester(domus_system *system, domus_cluster *cluster)
 {
     node = wait_until_node_is_up(cluster, false);
     spawn_actors(system, &finder, NULL, 1);
-    wait_for_step_of_thread();
-    cluster_asks_begin_with_first(&asks, side.count);
-    cluster_side_await_line_go(&side);
+    wait_until_actor_posts_semaphore();
+    cluster_asks_init(&asks, side.count);
+    cluster_side_print_ready_and_await_go(&side);
     if (side.notices)
         spawn_actors(system, &notifier, &(struct notifier){0, 0}, CLUSTER_MARKS_MAX);
     for (uint64_t i = 0; !side.notices && i < CLUSTER_UNDER_WAY && i < side.count; i++)
         spawn_actors(system, &asker, &i, 1);
-    wait_for_step_of_thread();
+    wait_until_actor_posts_semaphore();
     cluster_side_print_result(&side, wrong);
 }
 

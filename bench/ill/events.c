@@ -36,13 +36,13 @@ static const domus_type commit_type = {.name = "commit", .size = 0};
 
 /* --- the writers ------------------------------------------------------------------------------ */
 
-static int writer_mount(domus_stack *stack, void *self)
+static int arm_commit_timer_at_mount(domus_stack *stack, void *self)
 {
     (void)self;
     return domus_every(stack, settings.commit_ns, &commit_type, NULL, NULL);
 }
 
-static int writer_event(domus_stack *stack, void *self, const void *payload)
+static int keep_event_in_group(domus_stack *stack, void *self, const void *payload)
 {
     struct writer *writer = self;
 
@@ -56,7 +56,7 @@ static int writer_event(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int writer_commit(domus_stack *stack, void *self, const void *payload)
+static int commit_group_of_events(domus_stack *stack, void *self, const void *payload)
 {
     struct writer *writer = self;
 
@@ -71,22 +71,22 @@ static int writer_commit(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static void writer_stop(domus_stack *stack, void *self)
+static void commit_rest_of_group_at_stop(domus_stack *stack, void *self)
 {
-    writer_commit(stack, self, NULL);
+    commit_group_of_events(stack, self, NULL);
 }
 
 static const domus_behaviour writer_behaviour = {
     .name = "writer",
     .kind = DOMUS_STATE,
     .state_size = sizeof(struct writer),
-    .on_mount = writer_mount,
-    .on_stop = writer_stop,
-    .on = (const domus_on[]){{.type = &event_type, .handle = writer_event},
-                             {.type = &commit_type, .handle = writer_commit},
+    .on_mount = arm_commit_timer_at_mount,
+    .on_stop = commit_rest_of_group_at_stop,
+    .on = (const domus_on[]){{.type = &event_type, .handle = keep_event_in_group},
+                             {.type = &commit_type, .handle = commit_group_of_events},
                              {0}}};
 
-static int store_mount(domus_stack *stack, void *self)
+static int spawn_four_writers_at_mount(domus_stack *stack, void *self)
 {
     (void)self;
     return domus_spawn_many(stack, &writer_behaviour, NULL, 4, NULL,
@@ -94,7 +94,7 @@ static int store_mount(domus_stack *stack, void *self)
 }
 
 static const domus_behaviour store_behaviour = {
-    .name = "store", .kind = DOMUS_STATE, .on_mount = store_mount};
+    .name = "store", .kind = DOMUS_STATE, .on_mount = spawn_four_writers_at_mount};
 
 /* --- producers -------------------------------------------------------------------------------- */
 

@@ -42,7 +42,7 @@ static const domus_behaviour ledger_behaviour = {
     .on = (const domus_on[]){DOMUS_ON(&confirm_type, confirm), {0}},
 };
 
-static int desk_mount(domus_stack *stack, void *self)
+static int fill_balances_and_find_ledger_at_mount(domus_stack *stack, void *self)
 {
     struct desk *desk = self;
 
@@ -70,18 +70,18 @@ static const domus_behaviour desk_behaviour = {
     .name = "desk",
     .kind = DOMUS_STATE,
     .state_size = sizeof(struct desk),
-    .on_mount = desk_mount,
+    .on_mount = fill_balances_and_find_ledger_at_mount,
     .on = (const domus_on[]){DOMUS_ON(&pay_type, pay), {0}},
 };
 
-static uint64_t account_of(const domus_type *type, const void *payload)
+static uint64_t account_of_payment_or_zero(const domus_type *type, const void *payload)
 {
     return type == &pay_type ? ((const struct payment *)payload)->account : 0;
 }
 
-static int counter_mount(domus_stack *stack, void *self)
+static int spawn_desks_at_mount(domus_stack *stack, void *self)
 {
-    const domus_routing by_account = {.route = DOMUS_ROUTE_HASH, .key = account_of};
+    const domus_routing by_account = {.route = DOMUS_ROUTE_HASH, .key = account_of_payment_or_zero};
 
     (void)self;
     return domus_spawn_many(stack, &desk_behaviour, NULL, settings.fixed ? 256 : 1, &by_account,
@@ -89,7 +89,7 @@ static int counter_mount(domus_stack *stack, void *self)
 }
 
 static const domus_behaviour counter_behaviour = {
-    .name = "counter", .kind = DOMUS_STATE, .on_mount = counter_mount};
+    .name = "counter", .kind = DOMUS_STATE, .on_mount = spawn_desks_at_mount};
 
 DOMUS_SEQUENCE(serve, char)
 {

@@ -31,7 +31,7 @@ static struct {
 static pthread_t reader;
 static atomic_bool stops;
 
-static void wait_ns(uint64_t ns)
+static void sleep_this_thread_ns(uint64_t ns)
 {
     nanosleep(
         &(struct timespec){.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)},
@@ -41,7 +41,7 @@ static void wait_ns(uint64_t ns)
 /* Fetch the next rows of the cursor, which is a round trip to the database. */
 static void fetch_rows(uint64_t version, uint32_t from, uint32_t *cents)
 {
-    wait_ns(settings.fetch_ns);
+    sleep_this_thread_ns(settings.fetch_ns);
     for (uint32_t i = from; i < from + ROWS; i++)
         cents[i] = 100 + (uint32_t)((i * 2654435761u + version) % 10000);
 }
@@ -66,12 +66,12 @@ static void refresh_prices(uint64_t version)
     pthread_mutex_unlock(&prices.lock);
 }
 
-static void *read_prices(void *argument)
+static void *refresh_prices_until_service_stops(void *argument)
 {
     (void)argument;
     for (uint64_t version = 1; !atomic_load(&stops); version++) {
         refresh_prices(version);
-        wait_ns(settings.pause_ns);
+        sleep_this_thread_ns(settings.pause_ns);
     }
     return NULL;
 }
@@ -119,7 +119,7 @@ static const domus_behaviour front_behaviour = {
 static int start_service(domus_system *system, void *argument)
 {
     (void)argument;
-    if (pthread_create(&reader, NULL, read_prices, NULL) != 0)
+    if (pthread_create(&reader, NULL, refresh_prices_until_service_stops, NULL) != 0)
         return -EAGAIN;
     return domus_main_serve(system, "prices", &front_behaviour, NULL);
 }

@@ -28,7 +28,7 @@ struct front {
 static const domus_type find_type = {.name = "find", .size = sizeof(struct find)};
 static const domus_type hits_type = {.name = "hits", .size = sizeof(struct hits)};
 
-static uint32_t hash_of(const char *word)
+static uint32_t hash_of_word(const char *word)
 {
     uint32_t hash = 2166136261u;
 
@@ -43,8 +43,8 @@ DOMUS_SEQUENCE(find, struct hits)
 {
     DOMUS_BEGIN;
     frame->count = 8;
-    for (uint32_t i = 0, hash = hash_of(((const struct find *)message)->word); i < frame->count;
-         i++)
+    for (uint32_t i = 0, hash = hash_of_word(((const struct find *)message)->word);
+         i < frame->count; i++)
         frame->documents[i] = (hash = hash * 1664525 + 1013904223) >> 8;
     DOMUS_SLEEP(settings.lookup_ns);
     return domus_reply(stack, &hits_type, frame);
@@ -76,7 +76,7 @@ DOMUS_SEQUENCE(serve, struct find)
         return -EAGAIN;
 
     /* the number of hits is sent at once, and the hits follow when the index has found them */
-    size = snprintf(text, sizeof(text), "found %u\n", hash_of(frame->word) % 10000);
+    size = snprintf(text, sizeof(text), "found %u\n", hash_of_word(frame->word) % 10000);
     domus_channel_append(stack, domus_channel_running(stack), text, (size_t)size);
 
     DOMUS_ASK_WITHIN(front->index, &find_type, frame, 2000000000);

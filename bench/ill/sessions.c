@@ -26,7 +26,7 @@ struct front {
 };
 static const domus_type sweep_type = {.name = "sweep", .size = 0};
 
-static struct session *find_session(struct store *store, uint64_t id)
+static struct session *find_session_or_free_place(struct store *store, uint64_t id)
 {
     uint32_t place = (uint32_t)((id * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & store->mask;
 
@@ -49,7 +49,7 @@ static void forget_unused_sessions(struct store *store, uint64_t now_ns, uint32_
     }
 }
 
-static int store_mount(domus_stack *stack, void *self)
+static int make_session_table_at_mount(domus_stack *stack, void *self)
 {
     struct store *store = self;
 
@@ -58,7 +58,7 @@ static int store_mount(domus_stack *stack, void *self)
         return -ENOMEM;
     store->mask = settings.places - 1;
     for (uint64_t id = 1; id <= settings.preload; id++) {
-        struct session *session = find_session(store, id);
+        struct session *session = find_session_or_free_place(store, id);
 
         if (session != NULL)
             *session = (struct session){.id = id, .used_ns = domus_now_ns(stack), .value = "user"};
@@ -66,14 +66,14 @@ static int store_mount(domus_stack *stack, void *self)
     return settings.fixed ? domus_every(stack, 10000000, &sweep_type, NULL, NULL) : 0;
 }
 
-static int store_sweep(domus_stack *stack, void *self, const void *payload)
+static int forget_some_unused_sessions_at_timer(domus_stack *stack, void *self, const void *payload)
 {
     (void)payload;
     forget_unused_sessions(self, domus_now_ns(stack), 1024);
     return 0;
 }
 
-static int store_line(domus_stack *stack, void *self, const void *payload)
+static int answer_session_get_or_put(domus_stack *stack, void *self, const void *payload)
 {
     const domus_packet *line = payload;
     struct store *store = self;
@@ -91,7 +91,7 @@ static int store_line(domus_stack *stack, void *self, const void *payload)
     /* sessions that have expired are forgotten first, so that they are not found */
     if (!settings.fixed)
         forget_unused_sessions(store, domus_now_ns(stack), settings.places);
-    session = find_session(store, id);
+    session = find_session_or_free_place(store, id);
     if (session == NULL)
         return -ENOSPC;
     if (strncmp(text, "put", 3) == 0) {
@@ -111,9 +111,9 @@ static const domus_behaviour store_behaviour = {
     .name = "store",
     .kind = DOMUS_STATE,
     .state_size = sizeof(struct store),
-    .on_mount = store_mount,
-    .on = (const domus_on[]){{.type = &domus_packet_type, .handle = store_line},
-                             {.type = &sweep_type, .handle = store_sweep},
+    .on_mount = make_session_table_at_mount,
+    .on = (const domus_on[]){{.type = &domus_packet_type, .handle = answer_session_get_or_put},
+                             {.type = &sweep_type, .handle = forget_some_unused_sessions_at_timer},
                              {0}}};
 
 static int serve_request(domus_stack *stack, void *self, const void *payload)

@@ -40,7 +40,7 @@ static int answer_with_packet(domus_stack *stack, const void *packet)
 
 /* Do the steps of a packet's work. Each step needs the result of the last one, so that the work is
  * CPU time and nothing else. */
-static void do_steps_of_work(void *self)
+static void compute_steps_of_packet_work(void *self)
 {
     volatile uint64_t *kept = self;
     uint64_t word = *kept;
@@ -50,24 +50,24 @@ static void do_steps_of_work(void *self)
     *kept = word;
 }
 
-static int work_on_packet(domus_stack *stack, void *self, const void *packet)
+static int compute_and_answer_packet(domus_stack *stack, void *self, const void *packet)
 {
-    do_steps_of_work(self);
+    compute_steps_of_packet_work(self);
     return answer_with_packet(stack, packet);
 }
 
-static int work_in_background(domus_stack *stack, void *self, const void *nothing)
+static int compute_steps_of_background_notice(domus_stack *stack, void *self, const void *nothing)
 {
     (void)stack, (void)nothing;
-    do_steps_of_work(self);
+    compute_steps_of_packet_work(self);
     return 0;
 }
 
 static const domus_behaviour worker = {
     .name = "worker",
     .state_size = sizeof(uint64_t),
-    .on = (const domus_on[]){{&domus_packet_type, work_on_packet, 0},
-                             {&tick_type, work_in_background, 0},
+    .on = (const domus_on[]){{&domus_packet_type, compute_and_answer_packet, 0},
+                             {&tick_type, compute_steps_of_background_notice, 0},
                              {NULL, NULL, 0}}};
 
 static int give_work_to_background(domus_stack *stack, void *self, const void *nothing)
@@ -116,7 +116,7 @@ static int make_workers(domus_system *system)
 
 /* --- the service ------------------------------------------------------------------------------ */
 
-static int answer_packet_or_give_it_as_work(domus_stack *stack, void *self, const void *payload)
+static int answer_packet_or_forward_to_worker(domus_stack *stack, void *self, const void *payload)
 {
     const domus_packet *packet = payload;
     uint64_t number;
@@ -136,7 +136,8 @@ static const domus_behaviour service = {
     .kind = DOMUS_CHANNELS,
     .pipeline = &pipeline,
     .on_peer = (const domus_on_peer[]){
-        {.type = &domus_packet_type, .handle = answer_packet_or_give_it_as_work}, {.type = NULL}}};
+        {.type = &domus_packet_type, .handle = answer_packet_or_forward_to_worker},
+        {.type = NULL}}};
 
 static int start_service(domus_system *system, void *argument)
 {

@@ -182,7 +182,7 @@ static void connect_processes(void)
 }
 
 /* Returns the process at which the token must end that begins at this place of the ring. */
-static uint64_t get_end_of_token(uint64_t place)
+static uint64_t get_process_where_token_must_end(uint64_t place)
 {
     return get_process_at_place((place + ring.size - ring.each % ring.size) % ring.size);
 }
@@ -195,7 +195,8 @@ static void check_ends_of_tokens(void)
     for (uint32_t i = 0; i < RING_TOKENS; i++) {
         uint32_t token = 0;
         while (token < RING_TOKENS &&
-               (seen[token] || ring.ends[i] != get_end_of_token(token * ring.size / RING_TOKENS)))
+               (seen[token] ||
+                ring.ends[i] != get_process_where_token_must_end(token * ring.size / RING_TOKENS)))
             token++;
         if (token == RING_TOKENS)
             exit_with_error("wrong result: where a token ended", COMMAND_WRONG);
@@ -236,7 +237,7 @@ static void start_processes(void)
 
 /* Touch as much memory as the threads' stacks will use, as all contenders do before their clock
  * starts. */
-static void touch_memory_for_stacks(size_t bytes)
+static void touch_and_free_memory_of_stacks_size(size_t bytes)
 {
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -271,7 +272,7 @@ static void run_ring_of_threads(size_t size, bool shuffled)
         ring.order[i] = (uint32_t)i;
     if (shuffled)
         ring_shuffle_order(ring.order, size);
-    touch_memory_for_stacks(size * WARM_BYTES);
+    touch_and_free_memory_of_stacks_size(size * WARM_BYTES);
     enlarge_futex_table(size);
     start_processes();
     start_tokens_and_wait();

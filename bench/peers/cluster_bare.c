@@ -48,7 +48,7 @@ static _Noreturn void exit_with_error(const char *what)
     exit(1);
 }
 
-static void write_gathered_bytes(void)
+static void write_output_to_server(void)
 {
     size_t written = 0;
 
@@ -61,15 +61,15 @@ static void write_gathered_bytes(void)
     output_length = 0;
 }
 
-static void gather_bytes(const void *bytes, size_t length)
+static void append_bytes_to_output(const void *bytes, size_t length)
 {
     if (length > OUTPUT_MAX - output_length)
-        write_gathered_bytes();
+        write_output_to_server();
     memcpy(output + output_length, bytes, length);
     output_length += length;
 }
 
-static void gather_number(uint64_t number)
+static void append_number_to_output(uint64_t number)
 {
     char digits[20];
     size_t count = 0;
@@ -78,34 +78,35 @@ static void gather_number(uint64_t number)
         digits[sizeof digits - ++count] = (char)('0' + number % 10);
         number /= 10;
     } while (number != 0);
-    gather_bytes(digits + sizeof digits - count, count);
+    append_bytes_to_output(digits + sizeof digits - count, count);
 }
 
 /* Gather the head of a publication for the next write; the caller gathers its payload and "\r\n"
  * next. */
-static void gather_head_of_publication(const char *subject, const char *reply, size_t length)
+static void append_head_of_publication_to_output(const char *subject, const char *reply,
+                                                 size_t length)
 {
-    gather_bytes("PUB ", 4);
-    gather_bytes(subject, strlen(subject));
-    gather_bytes(" ", 1);
+    append_bytes_to_output("PUB ", 4);
+    append_bytes_to_output(subject, strlen(subject));
+    append_bytes_to_output(" ", 1);
     if (reply[0] != '\0') {
-        gather_bytes(reply, strlen(reply));
-        gather_bytes(" ", 1);
+        append_bytes_to_output(reply, strlen(reply));
+        append_bytes_to_output(" ", 1);
     }
-    gather_number(length);
-    gather_bytes("\r\n", 2);
+    append_number_to_output(length);
+    append_bytes_to_output("\r\n", 2);
 }
 
 static void publish_payload(const char *subject, const char *reply, const void *payload,
                             size_t length)
 {
-    gather_head_of_publication(subject, reply, length);
-    gather_bytes(payload, length);
-    gather_bytes("\r\n", 2);
+    append_head_of_publication_to_output(subject, reply, length);
+    append_bytes_to_output(payload, length);
+    append_bytes_to_output("\r\n", 2);
 }
 
 /* Read what the socket has, and wait until more bytes have come. */
-static void read_input(void)
+static void read_more_bytes_from_server(void)
 {
     if (input_start > 0) {
         memmove(input, input + input_start, input_end - input_start);
@@ -125,7 +126,7 @@ static void read_input(void)
 }
 
 /* Returns the decimal number at the end of a line. */
-static size_t read_last_number(const char *line, const char *end)
+static size_t read_number_at_end_of_line(const char *line, const char *end)
 {
     size_t number = 0;
     size_t factor = 1;
@@ -157,7 +158,7 @@ static void copy_reply_subject(const char *line, const char *end, struct message
 
 /* Read the next line, and the payload behind it if the line is that of a message. Returns false if
  * more bytes have to come. `ret_message->payload` is NULL if the line is no message; its bytes stay
- * until the next read_input(). */
+ * until the next read_more_bytes_from_server(). */
 static bool read_line_or_message(struct message *ret_message)
 {
     const char *line = input + input_start;
@@ -169,7 +170,7 @@ static bool read_line_or_message(struct message *ret_message)
     size_t used = (size_t)(end - line) + 2;
     ret_message->payload = NULL;
     if (memcmp(line, "MSG ", 4) == 0) {
-        size_t length = read_last_number(line, end);
+        size_t length = read_number_at_end_of_line(line, end);
         if (length + 2 > there - used)
             return false;
         copy_reply_subject(line, end, ret_message);
@@ -177,7 +178,7 @@ static bool read_line_or_message(struct message *ret_message)
         ret_message->length = length;
         used += length + 2;
     } else if (memcmp(line, "PING", 4) == 0) {
-        gather_bytes("PONG\r\n", 6);
+        append_bytes_to_output("PONG\r\n", 6);
     } else if (memcmp(line, "-ERR", 4) == 0) {
         fprintf(stderr, "cluster_bare: %.*s\n", (int)(end - line), line);
         exit(1);
@@ -194,8 +195,8 @@ static void wait_for_message(struct message *ret_message)
             if (ret_message->payload != NULL)
                 return;
         }
-        write_gathered_bytes();
-        read_input();
+        write_output_to_server();
+        read_more_bytes_from_server();
     }
 }
 
@@ -213,37 +214,37 @@ static void connect_to_server(const char *subject)
     if (connection < 0 || connect(connection, (struct sockaddr *)&address, sizeof address) != 0 ||
         setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int)) != 0)
         exit_with_error("connect");
-    gather_bytes(connect_line, sizeof connect_line - 1);
-    gather_bytes("SUB ", 4);
-    gather_bytes(subject, strlen(subject));
-    gather_bytes(" 1\r\nPING\r\n", 10);
-    write_gathered_bytes();
+    append_bytes_to_output(connect_line, sizeof connect_line - 1);
+    append_bytes_to_output("SUB ", 4);
+    append_bytes_to_output(subject, strlen(subject));
+    append_bytes_to_output(" 1\r\nPING\r\n", 10);
+    write_output_to_server();
     /* the answer PONG means that the server has the subscription */
     for (;;) {
         struct message message;
-        read_input();
+        read_more_bytes_from_server();
         bool is_there = memmem(input, input_end, "PONG\r\n", 6) != NULL;
         while (read_line_or_message(&message))
             continue;
         if (is_there)
             break;
     }
-    write_gathered_bytes();
+    write_output_to_server();
 }
 
 /* ---- The responder ------------------------------------------------------------------------ */
 
 /* Answer a publication that has one ask, or, with the style `batch`, several asks. */
-static void answer_publication(const struct message *message)
+static void answer_asks_of_publication(const struct message *message)
 {
-    gather_head_of_publication(message->reply, "", message->length);
+    append_head_of_publication_to_output(message->reply, "", message->length);
     for (size_t at = 0; at + CLUSTER_ASK_BYTES <= message->length; at += CLUSTER_ASK_BYTES) {
         struct cluster_words words;
         memcpy(&words, message->payload + at, sizeof words);
         words = cluster_side_right_answer_to_ask(words);
-        gather_bytes(&words, sizeof words);
+        append_bytes_to_output(&words, sizeof words);
     }
-    gather_bytes("\r\n", 2);
+    append_bytes_to_output("\r\n", 2);
 }
 
 static _Noreturn void run_responder(void)
@@ -256,7 +257,7 @@ static _Noreturn void run_responder(void)
         struct message message;
         wait_for_message(&message);
         if (message.reply[0] != '\0' && !side.notices) {
-            answer_publication(&message);
+            answer_asks_of_publication(&message);
         } else if (message.reply[0] != '\0') {
             publish_payload(message.reply, "", &counts, sizeof counts);
         } else {
@@ -264,7 +265,7 @@ static _Noreturn void run_responder(void)
                  at += CLUSTER_NOTICE_BYTES) {
                 uint64_t number;
                 memcpy(&number, message.payload + at, sizeof number);
-                counts = cluster_side_count_notice(counts, number);
+                counts = cluster_side_counts_with_notice(counts, number);
             }
         }
     }
@@ -291,7 +292,7 @@ static bool handle_answers(struct cluster_asks *asks, const struct message *mess
     for (size_t at = 0; at + CLUSTER_ASK_BYTES <= message->length; at += CLUSTER_ASK_BYTES) {
         struct cluster_words words;
         memcpy(&words, message->payload + at, sizeof words);
-        if (!cluster_asks_take_answer(asks, words))
+        if (!cluster_asks_check_and_count_answer(asks, words))
             return false;
         words = (struct cluster_words){words.first + CLUSTER_UNDER_WAY, 0};
         if (words.first < asks->count)
@@ -306,7 +307,7 @@ static const char *run_row_of_asks(void)
     struct cluster_words next[CLUSTER_UNDER_WAY];
     size_t count = 0;
 
-    cluster_asks_begin_with_first(&asks, side.count);
+    cluster_asks_init(&asks, side.count);
     for (uint64_t i = 0; i < CLUSTER_UNDER_WAY && i < side.count; i++)
         next[count++] = (struct cluster_words){i, 0};
     for (;;) {
@@ -338,18 +339,18 @@ static bool await_right_answer_to_mark(uint64_t sent)
 }
 
 /* Gather a publication of `count` notices, the first of which has the number `number`. */
-static void gather_publication_of_notices(uint64_t number, size_t count)
+static void append_publication_of_notices_to_output(uint64_t number, size_t count)
 {
     char notice[CLUSTER_NOTICE_BYTES] = {0};
 
-    gather_head_of_publication(RESPONDER, "", count * sizeof notice);
+    append_head_of_publication_to_output(RESPONDER, "", count * sizeof notice);
     for (size_t i = 0; i < count; i++, number++) {
         memcpy(notice, &number, sizeof number);
-        gather_bytes(notice, sizeof notice);
+        append_bytes_to_output(notice, sizeof notice);
     }
-    gather_bytes("\r\n", 2);
+    append_bytes_to_output("\r\n", 2);
     if (output_length >= OUTPUT_ENOUGH)
-        write_gathered_bytes();
+        write_output_to_server();
 }
 
 static const char *run_row_of_notices(void)
@@ -364,7 +365,7 @@ static const char *run_row_of_notices(void)
         while (sent < until) {
             size_t count = batches ? NOTICES_A_BATCH : 1;
             count = count < until - sent ? count : (size_t)(until - sent);
-            gather_publication_of_notices(sent, count);
+            append_publication_of_notices_to_output(sent, count);
             sent += count;
         }
         publish_payload(RESPONDER, REQUESTER, &(struct cluster_words){0, 0}, CLUSTER_ASK_BYTES);
@@ -394,7 +395,7 @@ int main(int argc, char **argv)
     connect_to_server(REQUESTER);
     publish_payload(RESPONDER, REQUESTER, &(struct cluster_words){0, 0}, CLUSTER_ASK_BYTES);
     wait_for_message(&message);
-    cluster_side_await_line_go(&side);
+    cluster_side_print_ready_and_await_go(&side);
     cluster_side_print_result(&side, side.notices ? run_row_of_notices() : run_row_of_asks());
     return 0;
 }

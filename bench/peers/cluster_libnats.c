@@ -69,7 +69,7 @@ static void handle_message_at_responder(natsConnection *nc, natsSubscription *su
 
     if (reply == NULL) {
         memcpy(&number, natsMsg_GetData(message), sizeof number);
-        counts = cluster_side_count_notice(counts, number);
+        counts = cluster_side_counts_with_notice(counts, number);
     } else if (read_words_of_payload(message, &words)) {
         words = side.notices ? counts : cluster_side_right_answer_to_ask(words);
         require_success(natsConnection_Publish(connection, reply, &words, sizeof words),
@@ -88,7 +88,8 @@ static void handle_answer(natsConnection *nc, natsSubscription *subscription, na
     (void)closure;
     struct cluster_words words;
 
-    if (!read_words_of_payload(message, &words) || !cluster_asks_take_answer(&asks, words)) {
+    if (!read_words_of_payload(message, &words) ||
+        !cluster_asks_check_and_count_answer(&asks, words)) {
         wrong = true;
         sem_post(&done);
     } else if (asks.answered == side.count) {
@@ -226,13 +227,13 @@ int main(int argc, char **argv)
         _exit(0); /* _exit() ends the process at once, because the library's threads still run */
     }
     require_success(natsInbox_Create(&inbox), "inbox");
-    cluster_asks_begin_with_first(&asks, side.count);
+    cluster_asks_init(&asks, side.count);
     subscribe_to_subject(inbox, side.notices ? handle_answer_to_mark : handle_answer);
     require_success(
         natsConnection_Request(&message, connection, RESPONDER, &words, sizeof words, TIMEOUT_MS),
         "the first request");
     natsMsg_Destroy(message);
-    cluster_side_await_line_go(&side);
+    cluster_side_print_ready_and_await_go(&side);
     if (side.notices)
         cluster_side_print_result(&side, run_row_of_notices());
     else if (strcmp(side.style, "threads") == 0)

@@ -126,7 +126,7 @@ static void handle_accepted_connection(struct server *server, const struct io_ur
 }
 
 /* Note that a connection has something to send at the end of this turn. */
-static void mark_connection_to_send(struct server *server, int fd)
+static void list_connection_to_send_at_turn_end(struct server *server, int fd)
 {
     struct connection *connection = &server->connections[fd];
 
@@ -151,7 +151,7 @@ static void handle_received_bytes(struct server *server, const struct io_uring_c
         else
             server->next_buffer[connection->last] = buffer;
         connection->last = buffer;
-        mark_connection_to_send(server, fd);
+        list_connection_to_send_at_turn_end(server, fd);
         /* When the completion queue has overflowed, a multishot receive may end with a completion
          * that still has data. */
         if ((cqe->flags & IORING_CQE_F_MORE) == 0)
@@ -213,7 +213,7 @@ static void handle_completed_send(struct server *server, int fd)
         return_buffer_to_ring(server, (unsigned int)buffer);
     }
     if (connection->first != NONE)
-        mark_connection_to_send(server, fd);
+        list_connection_to_send_at_turn_end(server, fd);
 }
 
 static void dispatch_completion(struct server *server, const struct io_uring_cqe *cqe)

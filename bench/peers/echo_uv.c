@@ -36,12 +36,12 @@ static void *allocate_memory(size_t size)
     return memory;
 }
 
-static struct answer *get_answer_of_bytes(const char *bytes)
+static struct answer *find_answer_that_holds_bytes(const char *bytes)
 {
     return (struct answer *)(void *)(bytes - offsetof(struct answer, bytes));
 }
 
-static void on_room_for_read_wanted(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_buffer)
+static void allocate_buffer_for_read(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_buffer)
 {
     struct answer *answer = allocate_memory(sizeof *answer);
 
@@ -63,7 +63,8 @@ static void on_handle_closed(uv_handle_t *handle)
 
 static void on_bytes_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
 {
-    struct answer *answer = buffer->base == NULL ? NULL : get_answer_of_bytes(buffer->base);
+    struct answer *answer =
+        buffer->base == NULL ? NULL : find_answer_that_holds_bytes(buffer->base);
 
     if (length > 0) {
         uv_buf_t bytes = uv_buf_init(answer->bytes, (unsigned int)length);
@@ -87,7 +88,7 @@ static void on_new_connection(uv_stream_t *listener, int status)
     require_success("uv_accept", uv_accept(listener, (uv_stream_t *)connection));
     require_success("uv_tcp_nodelay", uv_tcp_nodelay(connection, 1));
     require_success("uv_read_start", uv_read_start((uv_stream_t *)connection,
-                                                   on_room_for_read_wanted, on_bytes_read));
+                                                   allocate_buffer_for_read, on_bytes_read));
 }
 
 static void on_signal_term(uv_signal_t *signal, int number)

@@ -38,7 +38,7 @@ static void publish_to_half_of_connections(const struct half *half)
     }
 }
 
-static void *publish_from_other_thread(void *half_)
+static void *publish_to_half_on_second_thread(void *half_)
 {
     const struct half *half = half_;
     uint64_t count;
@@ -68,7 +68,7 @@ static void accept_connection(int listener, int *accepted)
 
 /* Publish if a byte has come on the first connection. Returns false when this connection has
  * ended. */
-static bool publish_at_order_of_bench(struct peer *peer)
+static bool publish_if_bench_sends_byte(struct peer *peer)
 {
     unsigned char which;
     const uint64_t one = 1;
@@ -76,7 +76,7 @@ static bool publish_at_order_of_bench(struct peer *peer)
     if (recv(halves[0].fds[0], &which, 1, 0) != 1)
         return false;
     peer->received++;
-    publish_fill_bytes_from_first(bytes, which);
+    publish_fill_bytes_of_publication(bytes, which);
     if (write(halves[1].wake, &one, sizeof one) != sizeof one)
         peer_print_error_and_exit("eventfd");
     publish_to_half_of_connections(&halves[0]);
@@ -99,7 +99,7 @@ static void serve_orders_of_bench(struct peer *peer, int listener, int on_term)
             return;
         if (fds[1].revents != 0)
             accept_connection(listener, &accepted);
-        if (fds[2].revents != 0 && !publish_at_order_of_bench(peer))
+        if (fds[2].revents != 0 && !publish_if_bench_sends_byte(peer))
             fds[2].fd = -1;
         else if (fds[2].fd < 0 && halves[0].count > 0 && peer->received == 0)
             fds[2].fd = halves[0].fds[0];
@@ -117,7 +117,7 @@ int main(int argc, char **argv)
     halves[1].cpu = peer.cpu + 1;
     halves[1].wake = eventfd(0, EFD_CLOEXEC);
     if (halves[1].wake < 0 ||
-        pthread_create(&thread, NULL, publish_from_other_thread, &halves[1]) != 0)
+        pthread_create(&thread, NULL, publish_to_half_on_second_thread, &halves[1]) != 0)
         peer_print_error_and_exit("the other thread");
     peer_print_listening_port(&peer, listener);
     serve_orders_of_bench(&peer, listener, on_term);

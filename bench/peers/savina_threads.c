@@ -75,7 +75,7 @@ static size_t partition_values(uint32_t *values, size_t count, uint64_t middle)
 }
 
 /* Put a part on the stack of parts. The caller has locked the mutex. */
-static void push_part_on_stack(struct part part)
+static void push_part_to_sort_and_wake_thread(struct part part)
 {
     if (sort.count == PARTS_MAX)
         exit_with_error("too many parts", EXIT_FAILURE);
@@ -97,8 +97,9 @@ static void cut_or_sort_part(struct part part)
     uint64_t middle = part.low + (part.high - part.low) / 2;
     size_t below = partition_values(part.values, part.count, middle);
     pthread_mutex_lock(&sort.mutex);
-    push_part_on_stack((struct part){part.values, below, part.low, middle});
-    push_part_on_stack((struct part){part.values + below, part.count - below, middle, part.high});
+    push_part_to_sort_and_wake_thread((struct part){part.values, below, part.low, middle});
+    push_part_to_sort_and_wake_thread(
+        (struct part){part.values + below, part.count - below, middle, part.high});
 }
 
 static void *sort_parts_until_end(void *nothing)
@@ -151,14 +152,14 @@ static void run_round_of_sort(uint32_t *values, size_t size)
 
     pthread_mutex_lock(&sort.mutex);
     sort.parts = 0;
-    push_part_on_stack((struct part){values, size, 0, UINT64_C(1) << 32});
+    push_part_to_sort_and_wake_thread((struct part){values, size, 0, UINT64_C(1) << 32});
     while (sort.open != 0)
         pthread_cond_wait(&sort.ended, &sort.mutex);
     pthread_mutex_unlock(&sort.mutex);
     printf("round_seconds %.9f\n", (double)(measure_now_ns() - began_ns) / 1e9);
 }
 
-static void run_rounds(size_t size, uint64_t rounds)
+static void run_and_print_rounds_of_sort(size_t size, uint64_t rounds)
 {
     uint32_t *values = malloc(size * sizeof *values);
     uint32_t sum = 0;
@@ -191,7 +192,7 @@ int main(int argc, char **argv)
         if (pthread_create(&all[i], NULL, sort_parts_until_end, NULL) != 0)
             exit_with_error("no thread", EXIT_FAILURE);
     }
-    run_rounds((size_t)size, rounds);
+    run_and_print_rounds_of_sort((size_t)size, rounds);
     pthread_mutex_lock(&sort.mutex);
     sort.over = true;
     pthread_cond_broadcast(&sort.work);

@@ -29,7 +29,7 @@ struct reader {
 
 static domus_resumed count_result_and_ask_again;
 
-static int ask_database(domus_stack *stack, struct reader *reader)
+static int send_query_of_asker(domus_stack *stack, struct reader *reader)
 {
     reader->chance = reader->chance * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     int64_t row = 1 + (int64_t)((reader->chance >> 33) % rows_count);
@@ -50,19 +50,20 @@ static int count_result_and_ask_again(domus_stack *stack, void *self, const domu
     /* a load and a store are enough, because only this thread writes the count */
     atomic_store_explicit(&queries, atomic_load_explicit(&queries, memory_order_relaxed) + 1,
                           memory_order_relaxed);
-    return atomic_load_explicit(&is_over, memory_order_relaxed) ? 0 : ask_database(stack, self);
+    return atomic_load_explicit(&is_over, memory_order_relaxed) ? 0
+                                                                : send_query_of_asker(stack, self);
 }
 
-static int begin_asking_database(domus_stack *stack, void *self, const void *payload)
+static int send_first_query_of_asker(domus_stack *stack, void *self, const void *payload)
 {
     (void)payload;
-    return ask_database(stack, self);
+    return send_query_of_asker(stack, self);
 }
 
 static const domus_behaviour reader = {
     .name = "reader",
     .state_size = sizeof(struct reader),
-    .on = (const domus_on[]){{&begin_type, begin_asking_database, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&begin_type, send_first_query_of_asker, 0}, {NULL, NULL, 0}},
 };
 
 static uint64_t read_cpu_time(const struct timeval *time)

@@ -30,19 +30,19 @@ static int join_group_at_open(domus_stack *stack, void *self, const void *payloa
     return error != 0 ? error : send_bytes_of_publication(stack, event->channel, PUBLISH_JOINED, 1);
 }
 
-static int publish_byte_to_group(domus_stack *stack, void *self, const void *payload)
+static int publish_bytes_of_order_to_group(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
     const domus_group *group = self;
     struct bulletin bulletin;
 
-    publish_fill_bytes_from_first(bulletin.bytes,
-                                  *(const unsigned char *)domus_buffer_data(event->bytes));
+    publish_fill_bytes_of_publication(bulletin.bytes,
+                                      *(const unsigned char *)domus_buffer_data(event->bytes));
     domus_buffer_free(event->bytes);
     return domus_publish(stack, *group, &bulletin_type, &bulletin);
 }
 
-static int send_publication(domus_stack *stack, void *self, const void *payload)
+static int send_bulletin_to_subscriber(domus_stack *stack, void *self, const void *payload)
 {
     (void)self;
     return send_bytes_of_publication(stack, domus_channel_running(stack), payload, PUBLISH_BYTES);
@@ -52,13 +52,13 @@ static const domus_behaviour member = {
     .name = "member",
     .kind = DOMUS_CHANNELS,
     .state_size = sizeof(domus_group),
-    .on = (const domus_on[]){{&bulletin_type, send_publication, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&bulletin_type, send_bulletin_to_subscriber, 0}, {NULL, NULL, 0}},
     .on_open = {.handle = join_group_at_open},
-    .on_read = {.handle = publish_byte_to_group},
+    .on_read = {.handle = publish_bytes_of_order_to_group},
 };
 static const domus_behaviour owner = {.name = "owner", .kind = DOMUS_CHANNELS, .channel = &member};
 
 int main(int argc, char **argv)
 {
-    return publish_run_program(argc, argv, &owner);
+    return publish_run_server_with_owner(argc, argv, &owner);
 }

@@ -11,7 +11,7 @@
 
 static const domus_type order_type = {.name = "order", .size = sizeof(unsigned char)};
 
-static int decode_bytes(domus_wire *wire, void *state, const char *bytes, size_t size)
+static int decode_first_byte_as_order(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
     unsigned char *order = domus_wire_notice(wire, &order_type);
 
@@ -32,11 +32,11 @@ static int encode_message(domus_wire *wire, void *state, uint64_t id, const domu
 }
 
 static const domus_stage stage = {
-    .name = "orders", .decode = decode_bytes, .encode = encode_message};
+    .name = "orders", .decode = decode_first_byte_as_order, .encode = encode_message};
 
 /* --- the members ------------------------------------------------------------------------------ */
 
-static int join_group_at_open(domus_stack *stack, void *self, const void *payload)
+static int join_group_and_send_joined_at_open(domus_stack *stack, void *self, const void *payload)
 {
     domus_group *group = self;
     domus_packet packet;
@@ -59,7 +59,7 @@ static int publish_packet_to_group(domus_stack *stack, void *self, const void *p
     char bytes[PUBLISH_BYTES];
     domus_packet packet;
 
-    publish_fill_bytes_from_first(bytes, *(const unsigned char *)payload);
+    publish_fill_bytes_of_publication(bytes, *(const unsigned char *)payload);
     int error = domus_slice_copy(bytes, sizeof bytes, &packet.bytes);
     if (error != 0)
         return error;
@@ -81,11 +81,11 @@ static const domus_behaviour member = {
     .pipeline = &pipeline,
     .on_peer = (const domus_on_peer[]){{.type = &order_type, .handle = publish_packet_to_group},
                                        {.type = NULL}},
-    .on_open = {.handle = join_group_at_open},
+    .on_open = {.handle = join_group_and_send_joined_at_open},
 };
 static const domus_behaviour owner = {.name = "owner", .kind = DOMUS_CHANNELS, .channel = &member};
 
 int main(int argc, char **argv)
 {
-    return publish_run_program(argc, argv, &owner);
+    return publish_run_server_with_owner(argc, argv, &owner);
 }

@@ -11,7 +11,7 @@
 #define PUBLISH_BYTES  64
 #define PUBLISH_JOINED "j"
 
-static inline void publish_fill_bytes_from_first(char *bytes, unsigned char which)
+static inline void publish_fill_bytes_of_publication(char *bytes, unsigned char which)
 {
     memset(bytes, which, PUBLISH_BYTES);
     bytes[0] = '<';

@@ -15,7 +15,7 @@ static int start_listener(domus_system *system, void *owner)
     return domus_main_serve(system, "echo", *(const domus_behaviour **)owner, NULL);
 }
 
-int publish_run_program(int argc, char **argv, const domus_behaviour *owner)
+int publish_run_server_with_owner(int argc, char **argv, const domus_behaviour *owner)
 {
     const domus_program program = {.name = "publish", .start = start_listener, .argument = &owner};
 

@@ -11,6 +11,6 @@ int publish_open_and_join_group(domus_stack *stack, domus_group *ret_group);
 
 /* Serve the listener of config/domus.yaml with actors of `owner` until a signal ends the program.
  * Returns the status of main(). */
-int publish_run_program(int argc, char **argv, const domus_behaviour *owner);
+int publish_run_server_with_owner(int argc, char **argv, const domus_behaviour *owner);
 
 #endif

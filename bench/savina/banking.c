@@ -24,7 +24,7 @@ static const domus_type done_type = {.name = "done"};
 
 /* --- accounts: their state is their balance --------------------------------------------------- */
 
-static int reply_to_ask_for_transfer(domus_stack *stack, void *self, const domus_answer *answer)
+static int reply_that_transfer_is_done(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)self;
     if (answer->error != 0)
@@ -32,14 +32,15 @@ static int reply_to_ask_for_transfer(domus_stack *stack, void *self, const domus
     return domus_reply(stack, &done_type, NULL);
 }
 
-static int debit_for_transfer(domus_stack *stack, void *balance, const void *transfer_)
+static int debit_and_ask_destination_to_credit(domus_stack *stack, void *balance,
+                                               const void *transfer_)
 {
     const struct transfer *transfer = transfer_;
 
     *(int64_t *)balance -= transfer->amount;
     stage_must_succeed(domus_barrier(stack), "barrier");
     return domus_ask(stack, transfer->destination, &credit_type, &transfer->amount,
-                     reply_to_ask_for_transfer);
+                     reply_that_transfer_is_done);
 }
 
 static int credit_account(domus_stack *stack, void *balance, const void *amount)
@@ -57,10 +58,11 @@ static int reply_with_balance(domus_stack *stack, void *balance, const void *not
 static const domus_behaviour account = {
     .name = "account",
     .state_size = sizeof(int64_t),
-    .on = (const domus_on[]){{.type = &transfer_type, .handle = debit_for_transfer},
-                             {.type = &credit_type, .handle = credit_account},
-                             {.type = &balance_type, .handle = reply_with_balance},
-                             {.type = NULL}},
+    .on =
+        (const domus_on[]){{.type = &transfer_type, .handle = debit_and_ask_destination_to_credit},
+                           {.type = &credit_type, .handle = credit_account},
+                           {.type = &balance_type, .handle = reply_with_balance},
+                           {.type = NULL}},
 };
 
 /* --- the teller ------------------------------------------------------------------------------- */

@@ -42,7 +42,7 @@ static int ping_another_player(domus_stack *stack, struct player *self)
     return domus_notice(stack, self->hub->players[other], &ping_type, NULL);
 }
 
-static int handle_pong(domus_stack *stack, void *self_, const void *nothing)
+static int ping_again_or_report_pongs(domus_stack *stack, void *self_, const void *nothing)
 {
     struct player *self = self_;
 
@@ -52,7 +52,7 @@ static int handle_pong(domus_stack *stack, void *self_, const void *nothing)
     return domus_notice(stack, self->hub->self, &pongs_type, &self->pongs);
 }
 
-static int begin_pings_of_player(domus_stack *stack, void *self, const void *nothing)
+static int send_first_ping_of_player(domus_stack *stack, void *self, const void *nothing)
 {
     (void)nothing;
     return ping_another_player(stack, self);
@@ -62,8 +62,8 @@ static const domus_behaviour player = {
     .name = "player",
     .state_size = sizeof(struct player),
     .on = (const domus_on[]){{.type = &ping_type, .handle = answer_ping_with_pong},
-                             {.type = &pong_type, .handle = handle_pong},
-                             {.type = &begin_type, .handle = begin_pings_of_player},
+                             {.type = &pong_type, .handle = ping_again_or_report_pongs},
+                             {.type = &begin_type, .handle = send_first_ping_of_player},
                              {.type = NULL}},
 };
 
@@ -82,7 +82,7 @@ static int start_hub_and_players(domus_stack *stack, void *self_, const void *pi
     return 0;
 }
 
-static int add_pongs_of_player(domus_stack *stack, void *self_, const void *pongs)
+static int add_pongs_and_end_row_if_last(domus_stack *stack, void *self_, const void *pongs)
 {
     struct hub *self = self_;
 
@@ -94,7 +94,7 @@ static const domus_behaviour hub = {
     .name = "hub",
     .state_size = sizeof(struct hub),
     .on = (const domus_on[]){{.type = &go_type, .handle = start_hub_and_players},
-                             {.type = &pongs_type, .handle = add_pongs_of_player},
+                             {.type = &pongs_type, .handle = add_pongs_and_end_row_if_last},
                              {.type = NULL}},
     .on_stop = stage_on_stop_of_root,
 };

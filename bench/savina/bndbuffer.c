@@ -20,7 +20,7 @@ static const domus_type no_more_type = {.name = "no more"};
 static const domus_type count_type = {.name = "count", .size = sizeof(uint64_t)};
 
 /* Do the work for one item, as its producer does, and its consumer again. */
-static double do_work_for_item(double item)
+static double compute_steps_for_item(double item)
 {
     for (uint32_t i = 0; i < STEPS; i++)
         item = sin(item) + 1e-9 * i;
@@ -42,7 +42,7 @@ static int produce_item_for_permit(domus_stack *stack, void *self_, const void *
     struct worker *self = self_;
 
     (void)nothing;
-    self->item = do_work_for_item(self->start);
+    self->item = compute_steps_for_item(self->start);
     const domus_type *type = --self->left == 0 ? &last_item_type : &item_type;
     return domus_notice(stack, self->manager, type, &self->item);
 }
@@ -64,12 +64,12 @@ static int consume_item_and_request_next(domus_stack *stack, void *self_, const 
     struct worker *self = self_;
 
     (void)item;
-    self->item = do_work_for_item(self->start);
+    self->item = compute_steps_for_item(self->start);
     self->count++;
     return domus_notice(stack, self->manager, &next_type, NULL);
 }
 
-static int handle_end_of_items(domus_stack *stack, void *self_, const void *nothing)
+static int report_count_of_worker_to_manager(domus_stack *stack, void *self_, const void *nothing)
 {
     struct worker *self = self_;
 
@@ -81,7 +81,7 @@ static const domus_behaviour consumer = {
     .name = "consumer",
     .state_size = sizeof(struct worker),
     .on = (const domus_on[]){{.type = &item_type, .handle = consume_item_and_request_next},
-                             {.type = &no_more_type, .handle = handle_end_of_items},
+                             {.type = &no_more_type, .handle = report_count_of_worker_to_manager},
                              {.type = NULL}},
     .on_mount = request_first_item_at_mount,
 };
@@ -141,7 +141,7 @@ static void give_item_to_consumer(domus_stack *stack, struct manager *self, domu
     stage_send_notice(stack, to, &item_type, &item);
 }
 
-static int handle_last_item(domus_stack *stack, void *self_, const void *item)
+static int give_or_store_item_in_buffer(domus_stack *stack, void *self_, const void *item)
 {
     struct manager *self = self_;
 
@@ -156,15 +156,15 @@ static int handle_last_item(domus_stack *stack, void *self_, const void *item)
     return 0;
 }
 
-static int handle_item_of_producer(domus_stack *stack, void *self_, const void *item)
+static int store_item_and_queue_producer(domus_stack *stack, void *self_, const void *item)
 {
     struct manager *self = self_;
 
     append_actor_to_line(&self->producers, domus_sender(stack));
-    return handle_last_item(stack, self, item);
+    return give_or_store_item_in_buffer(stack, self, item);
 }
 
-static int handle_request_for_item(domus_stack *stack, void *self_, const void *nothing)
+static int give_item_or_queue_consumer(domus_stack *stack, void *self_, const void *nothing)
 {
     struct manager *self = self_;
 
@@ -212,9 +212,9 @@ static int add_count_of_consumer(domus_stack *stack, void *self_, const void *co
 static const domus_behaviour manager = {
     .name = "manager",
     .state_size = sizeof(struct manager),
-    .on = (const domus_on[]){{.type = &item_type, .handle = handle_item_of_producer},
-                             {.type = &next_type, .handle = handle_request_for_item},
-                             {.type = &last_item_type, .handle = handle_last_item},
+    .on = (const domus_on[]){{.type = &item_type, .handle = store_item_and_queue_producer},
+                             {.type = &next_type, .handle = give_item_or_queue_consumer},
+                             {.type = &last_item_type, .handle = give_or_store_item_in_buffer},
                              {.type = &count_type, .handle = add_count_of_consumer},
                              {.type = &go_type, .handle = spawn_producers_and_consumers},
                              {.type = NULL}},

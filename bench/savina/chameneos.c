@@ -32,7 +32,7 @@ static int go_to_mall_at_mount(domus_stack *stack, void *self_)
     return domus_notice(stack, self->mall, &meet_type, &self->colour);
 }
 
-static int handle_meeting(domus_stack *stack, void *self_, const void *other)
+static int change_colour_and_go_to_mall_again(domus_stack *stack, void *self_, const void *other)
 {
     struct creature *self = self_;
 
@@ -41,7 +41,7 @@ static int handle_meeting(domus_stack *stack, void *self_, const void *other)
     return domus_notice(stack, self->mall, &meet_type, &self->colour);
 }
 
-static int handle_end_of_meetings(domus_stack *stack, void *self_, const void *nothing)
+static int report_meetings_of_creature(domus_stack *stack, void *self_, const void *nothing)
 {
     struct creature *self = self_;
 
@@ -52,8 +52,8 @@ static int handle_end_of_meetings(domus_stack *stack, void *self_, const void *n
 static const domus_behaviour creature = {
     .name = "creature",
     .state_size = sizeof(struct creature),
-    .on = (const domus_on[]){{.type = &met_type, .handle = handle_meeting},
-                             {.type = &no_more_type, .handle = handle_end_of_meetings},
+    .on = (const domus_on[]){{.type = &met_type, .handle = change_colour_and_go_to_mall_again},
+                             {.type = &no_more_type, .handle = report_meetings_of_creature},
                              {.type = NULL}},
     .on_mount = go_to_mall_at_mount,
 };
@@ -80,7 +80,7 @@ static int start_mall_and_creatures(domus_stack *stack, void *self_, const void 
     return 0;
 }
 
-static int handle_creature_in_mall(domus_stack *stack, void *self_, const void *colour)
+static int pair_creature_or_let_it_wait(domus_stack *stack, void *self_, const void *colour)
 {
     struct mall *self = self_;
 
@@ -109,7 +109,7 @@ static int add_count_of_creature(domus_stack *stack, void *self_, const void *me
 static const domus_behaviour mall = {
     .name = "mall",
     .state_size = sizeof(struct mall),
-    .on = (const domus_on[]){{.type = &meet_type, .handle = handle_creature_in_mall},
+    .on = (const domus_on[]){{.type = &meet_type, .handle = pair_creature_or_let_it_wait},
                              {.type = &count_type, .handle = add_count_of_creature},
                              {.type = &go_type, .handle = start_mall_and_creatures},
                              {.type = NULL}},

@@ -20,7 +20,7 @@ static int increment_counter(domus_stack *stack, void *count, const void *nothin
     return 0;
 }
 
-static int reply_count_so_far(domus_stack *stack, void *count, const void *nothing)
+static int tell_count_so_far_to_producer(domus_stack *stack, void *count, const void *nothing)
 {
     (void)nothing;
     return domus_notice(stack, domus_sender(stack), &so_far_type, count);
@@ -36,7 +36,7 @@ static const domus_behaviour counter = {
     .name = "counter",
     .state_size = sizeof(uint64_t),
     .on = (const domus_on[]){{.type = &increment_type, .handle = increment_counter},
-                             {.type = &so_far_type, .handle = reply_count_so_far},
+                             {.type = &so_far_type, .handle = tell_count_so_far_to_producer},
                              {.type = &value_type, .handle = reply_counter_value},
                              {.type = NULL}},
 };
@@ -77,7 +77,7 @@ static int report_counter_value(domus_stack *stack, void *self_, const domus_ans
     return domus_notice(stack, self->manager, &value_type, answer->payload);
 }
 
-static int handle_count_so_far(domus_stack *stack, void *self_, const void *count)
+static int send_next_window_or_ask_counter(domus_stack *stack, void *self_, const void *count)
 {
     const uint64_t unused = 0;
     struct producer *self = self_;
@@ -94,7 +94,7 @@ static int handle_count_so_far(domus_stack *stack, void *self_, const void *coun
 static const domus_behaviour producer = {
     .name = "producer",
     .state_size = sizeof(struct producer),
-    .on = (const domus_on[]){{.type = &so_far_type, .handle = handle_count_so_far},
+    .on = (const domus_on[]){{.type = &so_far_type, .handle = send_next_window_or_ask_counter},
                              {.type = &go_type, .handle = send_first_windows},
                              {.type = NULL}},
 };
@@ -111,7 +111,7 @@ static int spawn_counter_and_producer(domus_stack *stack, void *self, const void
                         count);
 }
 
-static int handle_counter_value(domus_stack *stack, void *self, const void *count)
+static int end_row_with_counter_value(domus_stack *stack, void *self, const void *count)
 {
     (void)self;
     return stage_end_root_with_result(stack, *(const uint64_t *)count);
@@ -120,7 +120,7 @@ static int handle_counter_value(domus_stack *stack, void *self, const void *coun
 static const domus_behaviour manager = {
     .name = "manager",
     .on = (const domus_on[]){{.type = &go_type, .handle = spawn_counter_and_producer},
-                             {.type = &value_type, .handle = handle_counter_value},
+                             {.type = &value_type, .handle = end_row_with_counter_value},
                              {.type = NULL}},
     .on_stop = stage_on_stop_of_root,
 };

@@ -63,7 +63,7 @@ static const domus_behaviour flooder = {
     .on_mount = begin_to_flood_at_mount,
 };
 
-static int answer_visitor(domus_stack *stack, void *self, const void *asked_ns)
+static int reply_to_visitor_with_its_time(domus_stack *stack, void *self, const void *asked_ns)
 {
     (void)self;
     return domus_reply(stack, &asked_type, asked_ns);
@@ -71,7 +71,8 @@ static int answer_visitor(domus_stack *stack, void *self, const void *asked_ns)
 
 static const domus_behaviour light = {
     .name = "light",
-    .on = (const domus_on[]){{.type = &asked_type, .handle = answer_visitor}, {.type = NULL}},
+    .on = (const domus_on[]){{.type = &asked_type, .handle = reply_to_visitor_with_its_time},
+                             {.type = NULL}},
 };
 
 struct visitor {
@@ -82,7 +83,8 @@ struct visitor {
     uint64_t answered;
 };
 
-static int record_latency(domus_stack *stack, void *self_, const domus_answer *answer)
+static int record_latency_of_answered_visit(domus_stack *stack, void *self_,
+                                            const domus_answer *answer)
 {
     struct visitor *self = self_;
 
@@ -95,7 +97,7 @@ static int record_latency(domus_stack *stack, void *self_, const domus_answer *a
 
 /* The visitor arms its timer for the next ask first, so that asks are sent in time even if an
  * answer is late. */
-static int ask_light_actor(domus_stack *stack, void *self_, const void *nothing)
+static int arm_next_visit_and_ask_light_actor(domus_stack *stack, void *self_, const void *nothing)
 {
     struct visitor *self = self_;
 
@@ -103,7 +105,7 @@ static int ask_light_actor(domus_stack *stack, void *self_, const void *nothing)
     if (++self->asked < self->visits)
         stage_must_succeed(domus_after(stack, MILLISECOND_NS, &visit_type, NULL, NULL), "timer");
     uint64_t now_ns = measure_now_ns();
-    return domus_ask(stack, self->light, &asked_type, &now_ns, record_latency);
+    return domus_ask(stack, self->light, &asked_type, &now_ns, record_latency_of_answered_visit);
 }
 
 static int arm_first_visit_at_mount(domus_stack *stack, void *self)
@@ -115,7 +117,8 @@ static int arm_first_visit_at_mount(domus_stack *stack, void *self)
 static const domus_behaviour visitor = {
     .name = "visitor",
     .state_size = sizeof(struct visitor),
-    .on = (const domus_on[]){{.type = &visit_type, .handle = ask_light_actor}, {.type = NULL}},
+    .on = (const domus_on[]){{.type = &visit_type, .handle = arm_next_visit_and_ask_light_actor},
+                             {.type = NULL}},
     .on_mount = arm_first_visit_at_mount,
 };
 
@@ -135,7 +138,7 @@ static int start_actors_of_fair_row(domus_stack *stack, void *self, const void *
     return 0;
 }
 
-static int handle_count_of_visits(domus_stack *stack, void *self, const void *visits)
+static int end_fair_row_with_count_of_visits(domus_stack *stack, void *self, const void *visits)
 {
     (void)self;
     return stage_end_root_with_result(stack, *(const uint64_t *)visits);
@@ -144,7 +147,7 @@ static int handle_count_of_visits(domus_stack *stack, void *self, const void *vi
 static const domus_behaviour host = {
     .name = "host",
     .on = (const domus_on[]){{.type = &go_type, .handle = start_actors_of_fair_row},
-                             {.type = &visits_type, .handle = handle_count_of_visits},
+                             {.type = &visits_type, .handle = end_fair_row_with_count_of_visits},
                              {.type = NULL}},
     .on_stop = stage_on_stop_of_root,
 };

@@ -79,7 +79,7 @@ static int send_window_of_jobs(domus_stack *stack, struct producer *self)
     return 0;
 }
 
-static int handle_end_of_window(domus_stack *stack, void *self_, const void *nothing)
+static int send_next_window_when_all_are_done(domus_stack *stack, void *self_, const void *nothing)
 {
     struct producer *self = self_;
 
@@ -100,7 +100,8 @@ static int start_producer_and_workers(domus_stack *stack, void *self_, const voi
 static const domus_behaviour producer = {
     .name = "producer",
     .state_size = sizeof(struct producer),
-    .on = (const domus_on[]){{.type = &window_done_type, .handle = handle_end_of_window},
+    .on = (const domus_on[]){{.type = &window_done_type,
+                              .handle = send_next_window_when_all_are_done},
                              {.type = &go_type, .handle = start_producer_and_workers},
                              {.type = NULL}},
     .on_stop = stage_on_stop_of_root,
@@ -113,7 +114,7 @@ const struct stage_row row_fjthrput = {.name = "fjthrput", .root = &producer};
 static const domus_type angle_type = {.name = "angle", .size = sizeof(double)};
 static const domus_type product_type = {.name = "product", .size = sizeof(double)};
 
-static int get_piece_angle(domus_stack *stack, void *self, const void *angle)
+static int tell_squared_sine_and_stop(domus_stack *stack, void *self, const void *angle)
 {
     double sine = sin(*(const double *)angle);
     double product = sine * sine;
@@ -125,7 +126,8 @@ static int get_piece_angle(domus_stack *stack, void *self, const void *angle)
 
 static const domus_behaviour piece = {
     .name = "piece",
-    .on = (const domus_on[]){{.type = &angle_type, .handle = get_piece_angle}, {.type = NULL}},
+    .on = (const domus_on[]){{.type = &angle_type, .handle = tell_squared_sine_and_stop},
+                             {.type = NULL}},
 };
 
 struct collector {
@@ -135,7 +137,7 @@ struct collector {
     double expected;
 };
 
-static void create_actor_for_piece(domus_stack *stack, struct collector *self)
+static void spawn_actor_of_piece_and_send_angle(domus_stack *stack, struct collector *self)
 {
     const double angle = ANGLE;
 
@@ -143,18 +145,18 @@ static void create_actor_for_piece(domus_stack *stack, struct collector *self)
     stage_send_notice(stack, stage_spawn_child_of_root(stack, &piece, NULL), &angle_type, &angle);
 }
 
-static int start_collector_of_products(domus_stack *stack, void *self_, const void *size)
+static int spawn_first_pieces_of_collector(domus_stack *stack, void *self_, const void *size)
 {
     struct collector *self = self_;
 
     self->size = *(const uint64_t *)size;
     self->expected = sin(ANGLE) * sin(ANGLE);
     while (self->created < self->size && self->created < ALIVE_MAX)
-        create_actor_for_piece(stack, self);
+        spawn_actor_of_piece_and_send_angle(stack, self);
     return 0;
 }
 
-static int handle_product(domus_stack *stack, void *self_, const void *product)
+static int check_product_and_spawn_next_piece(domus_stack *stack, void *self_, const void *product)
 {
     struct collector *self = self_;
 
@@ -162,15 +164,15 @@ static int handle_product(domus_stack *stack, void *self_, const void *product)
         stage_exit_with_wrong_result("a product");
     self->told++;
     if (self->created < self->size)
-        create_actor_for_piece(stack, self);
+        spawn_actor_of_piece_and_send_angle(stack, self);
     return self->told == self->size ? stage_end_root_with_result(stack, self->told) : 0;
 }
 
 static const domus_behaviour collector = {
     .name = "collector",
     .state_size = sizeof(struct collector),
-    .on = (const domus_on[]){{.type = &product_type, .handle = handle_product},
-                             {.type = &go_type, .handle = start_collector_of_products},
+    .on = (const domus_on[]){{.type = &product_type, .handle = check_product_and_spawn_next_piece},
+                             {.type = &go_type, .handle = spawn_first_pieces_of_collector},
                              {.type = NULL}},
     .on_stop = stage_on_stop_of_root,
 };

@@ -71,7 +71,7 @@ static const domus_behaviour sender = {
     .on_mount = start_sender_at_mount,
 };
 
-static int start_office_of_mail(domus_stack *stack, void *self, const void *size_)
+static int spawn_receiver_and_senders_of_mail(domus_stack *stack, void *self, const void *size_)
 {
     uint64_t size = *(const uint64_t *)size_;
     struct receiver to = {.office = domus_self(stack), .expected = size};
@@ -92,7 +92,7 @@ static int add_count_of_sender(domus_stack *stack, void *self, const void *count
 
 static const domus_behaviour office = {
     .name = "office",
-    .on = (const domus_on[]){{.type = &go_type, .handle = start_office_of_mail},
+    .on = (const domus_on[]){{.type = &go_type, .handle = spawn_receiver_and_senders_of_mail},
                              {.type = &count_type, .handle = add_count_of_sender},
                              {.type = NULL}},
     .on_stop = stage_on_stop_of_root,

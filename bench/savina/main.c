@@ -107,8 +107,8 @@ static void run_all_rounds(domus_system *system, const struct stage_row *row, ui
                            uint64_t rounds)
 {
     const struct savina_row *known = savina_find_row_by_name(row->name);
-    uint64_t expected = savina_result_of_round(known, size);
-    uint64_t messages = savina_messages_of_round(known, size);
+    uint64_t expected = savina_expected_result_of_round(known, size);
+    uint64_t messages = savina_message_count_of_round(known, size);
     uint64_t result = 0;
 
     while (rounds-- > 0) {

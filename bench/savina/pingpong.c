@@ -30,7 +30,7 @@ static int start_ping_player(domus_stack *stack, void *self_, const void *balls)
     return domus_notice(stack, self->pong, &ball_type, NULL);
 }
 
-static int handle_returned_ball(domus_stack *stack, void *self_, const void *nothing)
+static int send_ball_again_or_end_game(domus_stack *stack, void *self_, const void *nothing)
 {
     struct ping *self = self_;
 
@@ -44,7 +44,7 @@ static int handle_returned_ball(domus_stack *stack, void *self_, const void *not
 static const domus_behaviour ping = {
     .name = "ping",
     .state_size = sizeof(struct ping),
-    .on = (const domus_on[]){{.type = &ball_type, .handle = handle_returned_ball},
+    .on = (const domus_on[]){{.type = &ball_type, .handle = send_ball_again_or_end_game},
                              {.type = &go_type, .handle = start_ping_player},
                              {.type = NULL}},
 };

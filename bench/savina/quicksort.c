@@ -67,7 +67,8 @@ static int tell_parent_of_sorted_slice(domus_stack *stack, const struct part *se
     return domus_stop(stack, domus_self(stack));
 }
 
-static int handle_sorted_half(domus_stack *stack, void *self_, const void *actors)
+static int tell_parent_if_both_halves_are_sorted(domus_stack *stack, void *self_,
+                                                 const void *actors)
 {
     struct part *self = self_;
 
@@ -80,9 +81,10 @@ static int cut_or_sort_slice(domus_stack *stack, void *self_, const void *slice_
 static const domus_behaviour part = {
     .name = "part",
     .state_size = sizeof(struct part),
-    .on = (const domus_on[]){{.type = &sorted_type, .handle = handle_sorted_half},
-                             {.type = &slice_type, .handle = cut_or_sort_slice},
-                             {.type = NULL}},
+    .on =
+        (const domus_on[]){{.type = &sorted_type, .handle = tell_parent_if_both_halves_are_sorted},
+                           {.type = &slice_type, .handle = cut_or_sort_slice},
+                           {.type = NULL}},
 };
 
 static void spawn_actor_for_slice(domus_stack *stack, struct slice slice)
@@ -116,7 +118,7 @@ static int start_sort_of_array(domus_stack *stack, void *self, const void *size)
     return 0;
 }
 
-static int handle_sorted_array(domus_stack *stack, void *self, const void *actors)
+static int end_row_with_count_of_sort_actors(domus_stack *stack, void *self, const void *actors)
 {
     (void)self;
     return stage_end_root_with_result(stack, *(const uint64_t *)actors);
@@ -125,7 +127,7 @@ static int handle_sorted_array(domus_stack *stack, void *self, const void *actor
 static const domus_behaviour sort = {
     .name = "sort",
     .on = (const domus_on[]){{.type = &go_type, .handle = start_sort_of_array},
-                             {.type = &sorted_type, .handle = handle_sorted_array},
+                             {.type = &sorted_type, .handle = end_row_with_count_of_sort_actors},
                              {.type = NULL}},
     .on_stop = stage_on_stop_of_root,
 };

@@ -32,7 +32,7 @@ static bool is_ask_answered_with_number(domus_system *system, domus_address to, 
     return answer == number;
 }
 
-static uint64_t run_row_wake(domus_system *system, uint64_t asks)
+static uint64_t measure_latency_of_wakes(domus_system *system, uint64_t asks)
 {
     static struct histogram latencies;
     uint64_t answered = 0;
@@ -51,9 +51,9 @@ static uint64_t run_row_wake(domus_system *system, uint64_t asks)
     return answered;
 }
 
-const struct stage_row row_wake = {.name = "wake", .run = run_row_wake};
+const struct stage_row row_wake = {.name = "wake", .run = measure_latency_of_wakes};
 
-static uint64_t run_row_idle(domus_system *system, uint64_t seconds)
+static uint64_t measure_cpu_of_idle_sleepers(domus_system *system, uint64_t seconds)
 {
     /* the actors that sleep; in a pool, the choice of a thread has no effect */
     domus_address sleepers[SLEEPERS];
@@ -78,4 +78,4 @@ static uint64_t run_row_idle(domus_system *system, uint64_t seconds)
     return answered;
 }
 
-const struct stage_row row_idle = {.name = "idle", .run = run_row_idle};
+const struct stage_row row_idle = {.name = "idle", .run = measure_cpu_of_idle_sleepers};

@@ -42,7 +42,7 @@ static const domus_behaviour node = {
 
 /* Spawn the nodes from the last to the first, so that all but the last know from the beginning the
  * node to which they pass the token. */
-static int start_maker_of_ring(domus_stack *stack, void *self, const void *passes)
+static int make_ring_of_nodes_and_send_token(domus_stack *stack, void *self, const void *passes)
 {
     domus_address last = {0};
     domus_address next = {0};
@@ -58,7 +58,7 @@ static int start_maker_of_ring(domus_stack *stack, void *self, const void *passe
     return domus_notice(stack, next, &token_type, passes);
 }
 
-static int handle_end_of_token(domus_stack *stack, void *self, const void *index)
+static int end_row_with_last_node_of_token(domus_stack *stack, void *self, const void *index)
 {
     (void)self;
     return stage_end_root_with_result(stack, *(const uint64_t *)index);
@@ -66,8 +66,8 @@ static int handle_end_of_token(domus_stack *stack, void *self, const void *index
 
 static const domus_behaviour maker = {
     .name = "maker",
-    .on = (const domus_on[]){{.type = &go_type, .handle = start_maker_of_ring},
-                             {.type = &end_type, .handle = handle_end_of_token},
+    .on = (const domus_on[]){{.type = &go_type, .handle = make_ring_of_nodes_and_send_token},
+                             {.type = &end_type, .handle = end_row_with_last_node_of_token},
                              {.type = NULL}},
     .on_stop = stage_on_stop_of_root,
 };

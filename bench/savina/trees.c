@@ -8,13 +8,13 @@
 
 static const domus_type sum_type = {.name = "sum", .size = sizeof(uint64_t)};
 
-static int tell_parent_sum_and_stop(domus_stack *stack, domus_address parent, uint64_t sum)
+static int send_sum_to_parent_and_stop(domus_stack *stack, domus_address parent, uint64_t sum)
 {
     stage_send_notice(stack, parent, &sum_type, &sum);
     return domus_stop(stack, domus_self(stack));
 }
 
-static int handle_sum_of_tree(domus_stack *stack, void *self, const void *sum)
+static int end_row_with_sum_of_tree(domus_stack *stack, void *self, const void *sum)
 {
     (void)self;
     return stage_end_root_with_result(stack, *(const uint64_t *)sum);
@@ -36,7 +36,7 @@ static int add_sum_to_call(domus_stack *stack, void *self_, const void *sum)
     struct call *self = self_;
 
     self->sum += *(const uint64_t *)sum;
-    return ++self->answers == 2 ? tell_parent_sum_and_stop(stack, self->parent, self->sum) : 0;
+    return ++self->answers == 2 ? send_sum_to_parent_and_stop(stack, self->parent, self->sum) : 0;
 }
 
 static const domus_behaviour call = {
@@ -58,7 +58,7 @@ static int begin_call_of_fib(domus_stack *stack, void *self_)
     const struct call *self = self_;
 
     if (self->n <= 2)
-        return tell_parent_sum_and_stop(stack, self->parent, 1);
+        return send_sum_to_parent_and_stop(stack, self->parent, 1);
     spawn_call_of_fib(stack, self->n - 1);
     spawn_call_of_fib(stack, self->n - 2);
     return 0;
@@ -76,7 +76,7 @@ static int start_tree_of_fib(domus_stack *stack, void *self, const void *n)
 static const domus_behaviour fib = {
     .name = "fib",
     .on = (const domus_on[]){{.type = &go_type, .handle = start_tree_of_fib},
-                             {.type = &sum_type, .handle = handle_sum_of_tree},
+                             {.type = &sum_type, .handle = end_row_with_sum_of_tree},
                              {.type = NULL}},
     .on_stop = stage_on_stop_of_root,
 };
@@ -100,7 +100,7 @@ static int add_sum_to_branch(domus_stack *stack, void *self_, const void *sum)
     struct branch *self = self_;
 
     self->sum += *(const uint64_t *)sum;
-    return ++self->answers == BRANCHES ? tell_parent_sum_and_stop(stack, self->parent, self->sum)
+    return ++self->answers == BRANCHES ? send_sum_to_parent_and_stop(stack, self->parent, self->sum)
                                        : 0;
 }
 
@@ -116,7 +116,7 @@ static int begin_branch_of_skynet(domus_stack *stack, void *self_)
     const struct branch *self = self_;
 
     if (self->leaves == 1)
-        return tell_parent_sum_and_stop(stack, self->parent, self->first);
+        return send_sum_to_parent_and_stop(stack, self->parent, self->first);
     for (uint32_t i = 0; i < BRANCHES; i++) {
         struct branch state = {
             .parent = domus_self(stack),
@@ -140,7 +140,7 @@ static int start_tree_of_skynet(domus_stack *stack, void *self, const void *leav
 static const domus_behaviour skynet = {
     .name = "skynet",
     .on = (const domus_on[]){{.type = &go_type, .handle = start_tree_of_skynet},
-                             {.type = &sum_type, .handle = handle_sum_of_tree},
+                             {.type = &sum_type, .handle = end_row_with_sum_of_tree},
                              {.type = NULL}},
     .on_stop = stage_on_stop_of_root,
 };

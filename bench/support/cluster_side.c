@@ -63,7 +63,7 @@ void cluster_side_print_ready(void)
     fflush(stdout);
 }
 
-void cluster_side_await_line_go(struct cluster_side *side)
+void cluster_side_print_ready_and_await_go(struct cluster_side *side)
 {
     char line[64];
 
@@ -94,7 +94,7 @@ struct cluster_words cluster_side_right_answer_to_ask(struct cluster_words ask)
     return (struct cluster_words){ask.first, ~ask.first};
 }
 
-struct cluster_words cluster_side_count_notice(struct cluster_words counts, uint64_t number)
+struct cluster_words cluster_side_counts_with_notice(struct cluster_words counts, uint64_t number)
 {
     counts.second += number != counts.first;
     counts.first++;
@@ -106,7 +106,7 @@ bool cluster_side_is_mark_answer_right(struct cluster_words counts, uint64_t sen
     return counts.first == sent && counts.second == 0;
 }
 
-void cluster_asks_begin_with_first(struct cluster_asks *asks, uint64_t count)
+void cluster_asks_init(struct cluster_asks *asks, uint64_t count)
 {
     asks->count = count;
     asks->answered = 0;
@@ -114,7 +114,7 @@ void cluster_asks_begin_with_first(struct cluster_asks *asks, uint64_t count)
         asks->numbers[i] = i;
 }
 
-bool cluster_asks_take_answer(struct cluster_asks *asks, struct cluster_words answer)
+bool cluster_asks_check_and_count_answer(struct cluster_asks *asks, struct cluster_words answer)
 {
     uint64_t *place = &asks->numbers[answer.first % CLUSTER_UNDER_WAY];
 

@@ -68,7 +68,7 @@ void cluster_side_print_ready(void);
 
 /* Print the line `ready`, wait for the line `go` of the bench, and read the clock. If stdin ends
  * before that line, exit with 0. */
-void cluster_side_await_line_go(struct cluster_side *side);
+void cluster_side_print_ready_and_await_go(struct cluster_side *side);
 
 /* Print the requester's result line, then wait until stdin ends. `wrong` says what is wrong; NULL:
  * the result is right. */
@@ -82,7 +82,7 @@ struct cluster_words cluster_side_right_answer_to_ask(struct cluster_words ask);
 
 /* Count a notice at the responder. Returns its new counts: how many notices came, and how many of
  * these did not have the next number. */
-struct cluster_words cluster_side_count_notice(struct cluster_words counts, uint64_t number);
+struct cluster_words cluster_side_counts_with_notice(struct cluster_words counts, uint64_t number);
 
 /* Returns whether `counts` is the right answer to a mark that was sent after `sent` notices. */
 bool cluster_side_is_mark_answer_right(struct cluster_words counts, uint64_t sent);
@@ -96,11 +96,11 @@ struct cluster_asks {
 };
 
 /* Begin with the first CLUSTER_UNDER_WAY numbers, or with all numbers if there are fewer. */
-void cluster_asks_begin_with_first(struct cluster_asks *asks, uint64_t count);
+void cluster_asks_init(struct cluster_asks *asks, uint64_t count);
 
 /* Handle an answer. The next ask takes its place, so the number of that ask is the answered number
  * plus CLUSTER_UNDER_WAY, if this is less than `count`. Returns false if no ask with this number is
  * under way, or if the answer is wrong. */
-bool cluster_asks_take_answer(struct cluster_asks *asks, struct cluster_words answer);
+bool cluster_asks_check_and_count_answer(struct cluster_asks *asks, struct cluster_words answer);
 
 #endif

@@ -58,8 +58,8 @@ static bool limit_process_of_command(const struct command *command)
     return setrlimit(RLIMIT_AS, &limit) == 0;
 }
 
-static _Noreturn void become_program_of_command(const struct command *command, int output,
-                                                pid_t parent)
+static _Noreturn void execute_command_in_child_or_exit(const struct command *command, int output,
+                                                       pid_t parent)
 {
     /* The child must not outlive the bench. If the bench ended before this request, the child sees
      * another parent and ends here. */
@@ -80,7 +80,7 @@ static int start_process_of_command(const struct command *command, pid_t *ret_pi
         return -errno;
     pid_t pid = fork();
     if (pid == 0)
-        become_program_of_command(command, output[1], parent);
+        execute_command_in_child_or_exit(command, output[1], parent);
     int error = pid < 0 ? -errno : 0;
     close(output[1]);
     if (error != 0) {
@@ -119,8 +119,8 @@ static bool read_output_to_its_end(int output, uint64_t end_ns, char *text)
     }
 }
 
-static void add_figure_of_line(struct command_result *result, const char *name, size_t length,
-                               double value)
+static void append_figure_to_result(struct command_result *result, const char *name, size_t length,
+                                    double value)
 {
     struct command_figure *figure = &result->figures[result->count];
 
@@ -144,12 +144,12 @@ static void read_line_of_figures(struct command_result *result, const char *line
         double value = strtod(next, &end);
         if (end == next)
             return;
-        add_figure_of_line(result, line, length, value);
+        append_figure_to_result(result, line, length, value);
         next = end;
     }
 }
 
-static int verdict_of_status(int status)
+static int errno_of_exit_status(int status)
 {
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return 0;
@@ -160,7 +160,7 @@ static int verdict_of_status(int status)
     return -ECHILD;
 }
 
-int command_run(const struct command *command, struct command_result *ret_result)
+int command_run_and_read_figures(const struct command *command, struct command_result *ret_result)
 {
     struct command_result result = {0};
     char text[OUTPUT_MAX + 1];
@@ -181,7 +181,7 @@ int command_run(const struct command *command, struct command_result *ret_result
         continue;
     if (!ended)
         return -ETIMEDOUT;
-    error = verdict_of_status(status);
+    error = errno_of_exit_status(status);
     if (error != 0)
         return error;
     for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest))
@@ -202,7 +202,7 @@ uint32_t command_copy_figures_of_name(const struct command_result *result, const
     return count;
 }
 
-double command_figure(const struct command_result *result, const char *name)
+double command_first_figure_of_name(const struct command_result *result, const char *name)
 {
     double value;
 

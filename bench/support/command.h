@@ -37,7 +37,7 @@ struct command_result {
  * killed at `seconds_max`; -ENOENT if there is no such program; -ECHILD if it ended otherwise,
  * perhaps because memory was short; or the negative errno of a system call. `ret_result` is filled
  * only with 0. */
-int command_run(const struct command *command, struct command_result *ret_result);
+int command_run_and_read_figures(const struct command *command, struct command_result *ret_result);
 
 /* Write the path of `program`, which lies beside the running program, to `path` (PATH_MAX bytes).
  * Returns 0; -ENOENT if it is not there or cannot be run, and `path` names it; or the negative
@@ -46,7 +46,7 @@ int command_find_program_beside(const char *program, char *path);
 
 /* Returns the first figure with this name in a program's output; NAN if the program did not print
  * one. */
-double command_figure(const struct command_result *result, const char *name);
+double command_first_figure_of_name(const struct command_result *result, const char *name);
 
 /* Copy all figures with this name, in the order of the output's lines and of the values in a line,
  * up to `room` of them. Returns how many were copied. */

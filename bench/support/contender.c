@@ -67,7 +67,7 @@ static bool can_erl_be_run(void)
     struct command command = {.arguments = arguments, .cpus = 1, .seconds_max = 10};
     struct command_result result;
 
-    return command_run(&command, &result) == 0;
+    return command_run_and_read_figures(&command, &result) == 0;
 }
 
 bool contender_can_be_run(const char *suite, enum contender who)
@@ -90,8 +90,8 @@ struct words {
     char text[PATH_MAX + 512];
 };
 
-__attribute__((format(printf, 2, 3))) static void add_argument_to_words(struct words *words,
-                                                                        const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void
+format_argument_into_words(struct words *words, const char *format, ...)
 {
     va_list values;
     size_t room = sizeof words->text - words->used;
@@ -112,22 +112,22 @@ static void add_arguments_of_erl(struct words *words, const struct contest *cont
 {
     uint64_t wanted = contest->size + contest->size / 4 + PROCESSES_SPARE;
 
-    add_argument_to_words(words, "erl");
-    add_argument_to_words(words, "-noshell");
-    add_argument_to_words(words, "-noinput");
-    add_argument_to_words(words, "+S");
-    add_argument_to_words(words, "%" PRIu32 ":%" PRIu32, contest->threads, contest->threads);
-    add_argument_to_words(words, "+P");
-    add_argument_to_words(words, "%" PRIu64, wanted < PROCESSES_MAX ? wanted : PROCESSES_MAX);
-    add_argument_to_words(words, "-pa");
-    add_argument_to_words(words, "%s", directory);
-    add_argument_to_words(words, "-run");
-    add_argument_to_words(words, "%s", contest->suite);
-    add_argument_to_words(words, "main");
+    format_argument_into_words(words, "erl");
+    format_argument_into_words(words, "-noshell");
+    format_argument_into_words(words, "-noinput");
+    format_argument_into_words(words, "+S");
+    format_argument_into_words(words, "%" PRIu32 ":%" PRIu32, contest->threads, contest->threads);
+    format_argument_into_words(words, "+P");
+    format_argument_into_words(words, "%" PRIu64, wanted < PROCESSES_MAX ? wanted : PROCESSES_MAX);
+    format_argument_into_words(words, "-pa");
+    format_argument_into_words(words, "%s", directory);
+    format_argument_into_words(words, "-run");
+    format_argument_into_words(words, "%s", contest->suite);
+    format_argument_into_words(words, "main");
 }
 
-int contender_run(enum contender who, const struct contest *contest,
-                  struct command_result *ret_result)
+int contender_run_in_contest(enum contender who, const struct contest *contest,
+                             struct command_result *ret_result)
 {
     char path[PATH_MAX];
     struct words words = {0};
@@ -145,14 +145,14 @@ int contender_run(enum contender who, const struct contest *contest,
         setenv("ERL_CRASH_DUMP_BYTES", "0", 1);
         add_arguments_of_erl(&words, contest, find_folder_of_program());
     } else {
-        add_argument_to_words(&words, "%s", path);
+        format_argument_into_words(&words, "%s", path);
     }
-    add_argument_to_words(&words, "%s", contest->row);
-    add_argument_to_words(&words, "%" PRIu64, contest->size);
-    add_argument_to_words(&words, "%" PRIu32, contest->threads);
+    format_argument_into_words(&words, "%s", contest->row);
+    format_argument_into_words(&words, "%" PRIu64, contest->size);
+    format_argument_into_words(&words, "%" PRIu32, contest->threads);
     if (contest->rounds != 0)
-        add_argument_to_words(&words, "%" PRIu32, contest->rounds);
+        format_argument_into_words(&words, "%" PRIu32, contest->rounds);
     if (contest->placement != NULL)
-        add_argument_to_words(&words, "%s", contest->placement);
-    return command_run(&command, ret_result);
+        format_argument_into_words(&words, "%s", contest->placement);
+    return command_run_and_read_figures(&command, ret_result);
 }

@@ -40,8 +40,9 @@ const char *contender_name(enum contender who);
  * missing. */
 bool contender_can_be_run(const char *suite, enum contender who);
 
-/* Run a contender for one row. Returns and fills `ret_result` as command_run() does. */
-int contender_run(enum contender who, const struct contest *contest,
-                  struct command_result *ret_result);
+/* Run a contender for one row. Returns and fills `ret_result` as command_run_and_read_figures()
+ * does. */
+int contender_run_in_contest(enum contender who, const struct contest *contest,
+                             struct command_result *ret_result);
 
 #endif

@@ -16,8 +16,8 @@
 #define END_NS_MAX UINT64_C(5000000000)
 #define LOOK_S     0.002 /* seconds between two looks whether the program has ended */
 
-static _Noreturn void become_program_of_dialog(char *const arguments[], int input, int output,
-                                               pid_t parent)
+static _Noreturn void execute_program_in_child_or_exit(char *const arguments[], int input,
+                                                       int output, pid_t parent)
 {
     const struct sigaction usual = {.sa_handler = SIG_DFL};
 
@@ -48,7 +48,7 @@ int dialog_start_program(struct dialog *dialog, char *const arguments[])
     }
     pid_t pid = fork();
     if (pid == 0)
-        become_program_of_dialog(arguments, input[0], output[1], parent);
+        execute_program_in_child_or_exit(arguments, input[0], output[1], parent);
     int error = pid < 0 ? -errno : 0;
     close(input[0]);
     close(output[1]);
@@ -65,7 +65,7 @@ int dialog_start_program(struct dialog *dialog, char *const arguments[])
 
 /* Copy the first line of the bytes that the program has written. Returns false if they have no
  * whole line. */
-static bool copy_first_line(struct dialog *dialog, char *ret_line)
+static bool take_first_line_of_output(struct dialog *dialog, char *ret_line)
 {
     char *end = memchr(dialog->bytes, '\n', dialog->length);
 
@@ -84,7 +84,7 @@ int dialog_read_line(struct dialog *dialog, uint64_t patience_ns, char *ret_line
     uint64_t end_ns = measure_now_ns() + patience_ns;
     struct pollfd readable = {.fd = dialog->output, .events = POLLIN};
 
-    while (!copy_first_line(dialog, ret_line)) {
+    while (!take_first_line_of_output(dialog, ret_line)) {
         uint64_t now_ns = measure_now_ns();
         if (now_ns >= end_ns)
             return -ETIMEDOUT;

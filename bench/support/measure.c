@@ -31,7 +31,7 @@ uint64_t measure_process_cpu_ns(void)
     return read_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
-int measure_other_cpu_ns(pid_t pid, uint64_t *ret_cpu_ns)
+int measure_cpu_ns_of_other_process(pid_t pid, uint64_t *ret_cpu_ns)
 {
     clockid_t clock;
     int error = clock_getcpuclockid(pid, &clock);
@@ -86,7 +86,7 @@ static int compare_values(const void *left_, const void *right_)
     return (*left > *right) - (*left < *right);
 }
 
-double measure_median(double *values, size_t count)
+double measure_sort_and_get_median(double *values, size_t count)
 {
     qsort(values, count, sizeof values[0], compare_values);
     return (values[(count - 1) / 2] + values[count / 2]) / 2;

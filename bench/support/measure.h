@@ -18,7 +18,7 @@ uint64_t measure_now_ns(void);
  * for. The last one returns 0 or a negative errno. */
 uint64_t measure_thread_cpu_ns(void);
 uint64_t measure_process_cpu_ns(void);
-int measure_other_cpu_ns(pid_t pid, uint64_t *ret_cpu_ns);
+int measure_cpu_ns_of_other_process(pid_t pid, uint64_t *ret_cpu_ns);
 
 /* Returns the bytes of another process that are resident; 0: they cannot be read. */
 double measure_resident_bytes(pid_t pid);
@@ -31,6 +31,6 @@ int measure_pin_thread_to_cpu(int cpu);
 
 /* Returns the median of `values`, which this sorts; for an even `count` it is the mean of the two
  * in the middle. `count` is at least 1. */
-double measure_median(double *values, size_t count);
+double measure_sort_and_get_median(double *values, size_t count);
 
 #endif

@@ -14,7 +14,7 @@ bool options_is_name_wanted(int count, char *const *names, const char *name)
     return count == 0;
 }
 
-bool options_page(int argc, char **argv, struct options_page *ret_options)
+bool options_parse_of_page_bench(int argc, char **argv, struct options_page *ret_options)
 {
     static const struct option options[] = {
         {"long", no_argument, NULL, 'l'},

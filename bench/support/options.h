@@ -18,6 +18,6 @@ struct options_page {
 
 /* Read --long, --out DIR and --gnuplot FILE. Further arguments begin at optind. Returns false if
  * there is any other option. */
-bool options_page(int argc, char **argv, struct options_page *ret_options);
+bool options_parse_of_page_bench(int argc, char **argv, struct options_page *ret_options);
 
 #endif

@@ -28,7 +28,7 @@ const char *page_write_grouped_number(uint64_t number, char *text)
     return text;
 }
 
-const char *page_write_cell(double value, double scale, const char *unit, char *text)
+const char *page_write_number_of_cell(double value, double scale, const char *unit, char *text)
 {
     static const char *const formats[] = {"%.2f%s", "%.1f%s", "%.0f%s"};
     double shown = value * scale;
@@ -45,13 +45,13 @@ const char *page_write_cell(double value, double scale, const char *unit, char *
     return text;
 }
 
-const char *page_write_rate(double rate, char *text)
+const char *page_write_rate_in_millions_or_k(double rate, char *text)
 {
-    return rate < 1e5 ? page_write_cell(rate, 1e-3, " k", text)
-                      : page_write_cell(rate, 1e-6, "", text);
+    return rate < 1e5 ? page_write_number_of_cell(rate, 1e-3, " k", text)
+                      : page_write_number_of_cell(rate, 1e-6, "", text);
 }
 
-char *page_copy_rest_of_page(const char *path, const char *heading)
+char *page_copy_text_from_heading_on(const char *path, const char *heading)
 {
     FILE *file = fopen(path, "re");
     char *line = NULL;
@@ -111,5 +111,5 @@ int page_plot_by_gnuplot(const char *script, const char *data, const char *plot_
 
     snprintf(settings, sizeof settings, "data = '%s'; plot_file = '%s'", data, plot_file);
     snprintf(path, sizeof path, "%s", script);
-    return command_run(&command, &result);
+    return command_run_and_read_figures(&command, &result);
 }

@@ -28,7 +28,7 @@ bool quiet_parse_cpu_line(const char *line, struct quiet *ret_quiet)
     return true;
 }
 
-bool quiet_read_ticks(struct quiet *ret_quiet)
+bool quiet_read_cpu_ticks_of_machine(struct quiet *ret_quiet)
 {
     char line[256];
     FILE *file = fopen("/proc/stat", "re");
@@ -39,7 +39,8 @@ bool quiet_read_ticks(struct quiet *ret_quiet)
     return well && quiet_parse_cpu_line(line, ret_quiet);
 }
 
-double quiet_share_of_others(const struct quiet *from, const struct quiet *to, uint64_t own_ns)
+double quiet_share_of_cpu_used_by_others(const struct quiet *from, const struct quiet *to,
+                                         uint64_t own_ns)
 {
     double busy = (double)(to->busy - from->busy);
     double all = busy + (double)(to->idle - from->idle);
@@ -52,11 +53,11 @@ bool quiet_await_quiet_machine(double part, uint64_t end_ns)
 {
     struct quiet from, to;
 
-    while (quiet_read_ticks(&from)) {
+    while (quiet_read_cpu_ticks_of_machine(&from)) {
         measure_sleep_seconds(LOOK_S);
-        if (!quiet_read_ticks(&to))
+        if (!quiet_read_cpu_ticks_of_machine(&to))
             return false;
-        if (quiet_share_of_others(&from, &to, 0) <= part)
+        if (quiet_share_of_cpu_used_by_others(&from, &to, 0) <= part)
             return true;
         if (measure_now_ns() >= end_ns)
             return false;

@@ -19,11 +19,12 @@ struct quiet {
 bool quiet_parse_cpu_line(const char *line, struct quiet *ret_quiet);
 
 /* Read the present ticks of the machine. Returns false if they cannot be read. */
-bool quiet_read_ticks(struct quiet *ret_quiet);
+bool quiet_read_cpu_ticks_of_machine(struct quiet *ret_quiet);
 
 /* Returns which share (0 to 1) of all CPUs other processes took between two readings, in which the
  * bench and its processes took `own_ns`; 0 if no tick lies between the readings. */
-double quiet_share_of_others(const struct quiet *from, const struct quiet *to, uint64_t own_ns);
+double quiet_share_of_cpu_used_by_others(const struct quiet *from, const struct quiet *to,
+                                         uint64_t own_ns);
 
 /* Wait until other processes take at most the share `part` of all CPUs for a fifth of a second.
  * Returns false if that has not come at `end_ns` of measure_now_ns(). */

@@ -23,7 +23,7 @@
 /* ms between two attempts to connect to a server that does not say when it listens */
 #define TRY_MS 10
 
-static int set_error_of_server(struct server *server, int error, const char *text)
+static int set_error_text_and_return_error(struct server *server, int error, const char *text)
 {
     server->error = text;
     return error;
@@ -64,7 +64,7 @@ static void read_lines_of_output(struct server *server, const char *bytes, size_
 }
 
 /* Read the bytes of a server's output that have come. Returns false if no more will come. */
-static bool read_arrived_output(struct server *server)
+static bool read_server_output_without_waiting(struct server *server)
 {
     char bytes[4096];
     ssize_t length;
@@ -119,7 +119,7 @@ static int await_state_of_server(struct server *server, bool for_listening, uint
             continue;
         /* poll() told before this read whether the server has ended, so the last lines of one that
          * has ended are read here, too */
-        if (fds[1].fd >= 0 && !read_arrived_output(server))
+        if (fds[1].fd >= 0 && !read_server_output_without_waiting(server))
             fds[1].fd = -1;
         if (for_listening && server->port != 0)
             return 0;
@@ -162,17 +162,17 @@ static int spawn_process_of_server(struct server *server, int cpu, char *const a
 
     *server = (struct server){.pid = -1, .watch = -1, .output = -1, .stop_signal = SIGTERM};
     if (pipe2(output, O_CLOEXEC) != 0)
-        return set_error_of_server(server, -errno, "no pipe");
+        return set_error_text_and_return_error(server, -errno, "no pipe");
     server->pid = fork();
     if (server->pid == 0)
         become_program_of_server(cpu, arguments, output[1], parent);
     close(output[1]);
     server->output = output[0];
     if (server->pid < 0)
-        return set_error_of_server(server, -errno, "no process");
+        return set_error_text_and_return_error(server, -errno, "no process");
     server->watch = pidfd_open(server->pid, 0);
     if (server->watch < 0 || fcntl(server->output, F_SETFL, O_NONBLOCK) != 0)
-        return set_error_of_server(server, -errno, "cannot watch it");
+        return set_error_text_and_return_error(server, -errno, "cannot watch it");
     return 0;
 }
 
@@ -214,14 +214,14 @@ int server_start_at_port(struct server *server, int cpu, char *const arguments[]
     if (error == 0) {
         error = await_state_of_server(server, true, port, START_NS_MAX);
         if (error != 0)
-            set_error_of_server(server, error,
-                                error == -ECHILD ? "it ended before it listened"
-                                                 : "it did not say that it listens");
+            set_error_text_and_return_error(server, error,
+                                            error == -ECHILD ? "it ended before it listened"
+                                                             : "it did not say that it listens");
     }
     if (error == 0) {
-        error = measure_other_cpu_ns(server->pid, &server->listening_cpu_ns);
+        error = measure_cpu_ns_of_other_process(server->pid, &server->listening_cpu_ns);
         if (error != 0)
-            set_error_of_server(server, error, "its CPU time cannot be read");
+            set_error_text_and_return_error(server, error, "its CPU time cannot be read");
     }
     if (error != 0)
         collect_status_of_server(server, true, &unused);
@@ -244,12 +244,13 @@ int server_stop(struct server *server, struct server_usage *ret_usage)
     int status = collect_status_of_server(server, !stopped, &rusage);
 
     if (had_ended)
-        return set_error_of_server(server, -ECHILD, "it ended by itself");
+        return set_error_text_and_return_error(server, -ECHILD, "it ended by itself");
     if (!stopped)
-        return set_error_of_server(server, -ETIMEDOUT, "it did not end when it was told to");
+        return set_error_text_and_return_error(server, -ETIMEDOUT,
+                                               "it did not end when it was told to");
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-        return set_error_of_server(server, -ECHILD,
-                                   "it did not exit with 0 when it was told to end");
+        return set_error_text_and_return_error(server, -ECHILD,
+                                               "it did not exit with 0 when it was told to end");
     *ret_usage = (struct server_usage){
         .cpu_ns = nanoseconds_of_timeval(rusage.ru_utime) +
                   nanoseconds_of_timeval(rusage.ru_stime) - server->listening_cpu_ns,

@@ -93,20 +93,21 @@ void thread_limits_read(struct thread_limits *ret_limits)
     };
 }
 
-static uint64_t get_usable_rest_of_limit(uint64_t limit, uint64_t used)
+static uint64_t count_threads_left_below_limit(uint64_t limit, uint64_t used)
 {
     uint64_t ours = limit - limit / SHARE_LEFT;
 
     return ours > used ? ours - used : 0;
 }
 
-uint64_t thread_limits_most_threads(const struct thread_limits *limits, uint64_t most)
+uint64_t thread_limits_count_startable_threads(const struct thread_limits *limits, uint64_t most)
 {
     const uint64_t threads[] = {limits->user, limits->system, limits->group};
 
     for (size_t i = 0; i < sizeof threads / sizeof threads[0]; i++) {
         if (threads[i] != THREAD_LIMIT_NONE)
-            most = get_smaller_limit(most, get_usable_rest_of_limit(threads[i], limits->used));
+            most =
+                get_smaller_limit(most, count_threads_left_below_limit(threads[i], limits->used));
     }
     if (limits->maps == THREAD_LIMIT_NONE)
         return most;

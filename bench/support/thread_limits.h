@@ -24,6 +24,6 @@ void thread_limits_read(struct thread_limits *ret_limits);
 /* Returns how many threads one process may make under these limits, at most `most`: an eighth of
  * each limit of threads is left to others, and each thread takes two memory mappings, its stack and
  * the guard page of that. */
-uint64_t thread_limits_most_threads(const struct thread_limits *limits, uint64_t most);
+uint64_t thread_limits_count_startable_threads(const struct thread_limits *limits, uint64_t most);
 
 #endif

@@ -11,7 +11,8 @@
 
 /* --- the stage -------------------------------------------------------------------------------- */
 
-static int decode_bytes(domus_wire *wire, void *state, const char *bytes, size_t size)
+static int make_notice_of_decrypted_bytes(domus_wire *wire, void *state, const char *bytes,
+                                          size_t size)
 {
     domus_packet *packet = domus_wire_notice(wire, &domus_packet_type);
 
@@ -34,7 +35,7 @@ static int encode_bytes(domus_wire *wire, void *state, uint64_t id, const domus_
 }
 
 static const domus_stage bytes_stage = {
-    .name = "bytes", .decode = decode_bytes, .encode = encode_bytes};
+    .name = "bytes", .decode = make_notice_of_decrypted_bytes, .encode = encode_bytes};
 
 /* --- the service ------------------------------------------------------------------------------ */
 

@@ -48,7 +48,7 @@ DOMUS_SEQUENCE(open_root, char)
 static const domus_behaviour opener = {
     .name = "opener", .on = (const domus_on[]){DOMUS_ON(&open_type, open_root), {NULL, NULL, 0}}};
 
-static int open_files(domus_system *system)
+static int open_directory_of_files_to_serve(domus_system *system)
 {
     domus_outside_reply reply = {.buffer = &files.root, .size = sizeof files.root};
     domus_address address;
@@ -85,7 +85,7 @@ static int echo_message(domus_stack *stack, void *self, const void *payload)
                               payload);
 }
 
-static int answer_request(domus_stack *stack, void *self, const void *payload)
+static int answer_request_by_its_route(domus_stack *stack, void *self, const void *payload)
 {
     static const domus_http_text home = {200, "text/plain", "hello, world\n"};
     domus_http_match match = domus_http_find_route(routes, payload);
@@ -107,7 +107,7 @@ static int answer_request(domus_stack *stack, void *self, const void *payload)
 static const domus_pipeline web = {
     .stages = (const domus_pipeline_stage[]){{&domus_http_stage, NULL}, {NULL, NULL}}};
 static const domus_on_peer on_peer[] = {
-    {.type = &domus_http_request_type, .handle = answer_request},
+    {.type = &domus_http_request_type, .handle = answer_request_by_its_route},
     {.type = &domus_websocket_message_type, .handle = echo_message},
     {.type = NULL}};
 static const domus_behaviour service = {
@@ -137,7 +137,7 @@ static int make_tls_options(void)
 static int start_services(domus_system *system, void *argument)
 {
     bool is_secure = getenv("WEB_KEY") != NULL;
-    int error = getenv("WEB_ROOT") != NULL ? open_files(system) : 0;
+    int error = getenv("WEB_ROOT") != NULL ? open_directory_of_files_to_serve(system) : 0;
 
     system_of_service = system;
     if (error == 0 && is_secure)

@@ -67,13 +67,13 @@ extern struct api_files {
 } api_files;
 int api_open_directories(domus_system *system);
 void api_close_directories(void);
-domus_http_handler api_add_file, api_show_file;
+domus_http_handler api_add_file, api_serve_uploaded_or_page_file;
 
 /* Parts of events.c: the board of events, and the handler for the stream of events. */
 int api_spawn_event_board(domus_system *system);
 void api_stop_event_board(domus_system *system, void *none);
-domus_http_handler api_stream_events;
+domus_http_handler api_begin_stream_of_issue_changes;
 /* Tell all open pages that an issue is new or has changed. */
-void api_tell_issue_changed(domus_stack *stack, int64_t issue);
+void api_tell_board_that_issue_changed(domus_stack *stack, int64_t issue);
 
 #endif

@@ -36,7 +36,7 @@ static const domus_type next_type = {.name = "next", .size = sizeof(struct liste
 static const domus_type beat_type = {.name = "beat"};
 static const domus_type change_type = {.name = "change", .size = sizeof(struct change)};
 
-static int tell_last_change_to_pages(domus_stack *stack, void *self_, const void *payload)
+static int answer_page_asks_with_last_change(domus_stack *stack, void *self_, const void *payload)
 {
     struct board *self = self_;
 
@@ -45,15 +45,15 @@ static int tell_last_change_to_pages(domus_stack *stack, void *self_, const void
     return 0;
 }
 
-static int handle_issue_change(domus_stack *stack, void *self_, const void *payload)
+static int store_change_and_tell_waiting_pages(domus_stack *stack, void *self_, const void *payload)
 {
     struct board *self = self_;
 
     self->last = (struct change){self->last.serial + 1, ((const struct change *)payload)->issue};
-    return tell_last_change_to_pages(stack, self, NULL);
+    return answer_page_asks_with_last_change(stack, self, NULL);
 }
 
-static int answer_or_keep_page_ask(domus_stack *stack, void *self_, const void *payload)
+static int answer_or_keep_ask_for_change(domus_stack *stack, void *self_, const void *payload)
 {
     const struct listener *page = payload;
     struct board *self = self_;
@@ -62,7 +62,7 @@ static int answer_or_keep_page_ask(domus_stack *stack, void *self_, const void *
                                            : domus_waiters_keep(stack, &self->pages, page->client);
 }
 
-static int mount_event_board(domus_stack *stack, void *self_)
+static int set_up_waiters_and_beat_at_mount(domus_stack *stack, void *self_)
 {
     struct board *self = self_;
 
@@ -74,10 +74,10 @@ static const domus_behaviour behaviour = {
     .name = "board",
     .kind = DOMUS_STATE,
     .state_size = sizeof(struct board),
-    .on_mount = mount_event_board,
-    .on = (const domus_on[]){{&change_type, handle_issue_change, 0},
-                             {&next_type, answer_or_keep_page_ask, 0},
-                             {&beat_type, tell_last_change_to_pages, 0},
+    .on_mount = set_up_waiters_and_beat_at_mount,
+    .on = (const domus_on[]){{&change_type, store_change_and_tell_waiting_pages, 0},
+                             {&next_type, answer_or_keep_ask_for_change, 0},
+                             {&beat_type, answer_page_asks_with_last_change, 0},
                              {0}},
 };
 
@@ -96,7 +96,7 @@ void api_stop_event_board(domus_system *system, void *none)
 
 /* Tell the board that an issue has changed. If the board's mailbox is full, pages learn of this
  * change with a later one. */
-void api_tell_issue_changed(domus_stack *stack, int64_t issue)
+void api_tell_board_that_issue_changed(domus_stack *stack, int64_t issue)
 {
     (void)domus_notice(stack, board, &change_type, &(struct change){.issue = issue});
 }
@@ -131,8 +131,9 @@ DOMUS_SEQUENCE(listen, struct listener)
     DOMUS_END;
 }
 
-int api_stream_events(domus_stack *stack, void *self, const domus_http_request *request,
-                      const domus_http_match *match)
+int api_begin_stream_of_issue_changes(domus_stack *stack, void *self,
+                                      const domus_http_request *request,
+                                      const domus_http_match *match)
 {
     struct listener *frame = domus_frame(stack);
 

@@ -19,8 +19,8 @@
 struct api_files api_files;
 
 /* Open the directory whose path is the value of a key of the configuration. */
-static int open_directory(domus_system *system, const char *key, const char *path,
-                          domus_file **ret_directory)
+static int open_directory_of_config_key(domus_system *system, const char *key, const char *path,
+                                        domus_file **ret_directory)
 {
     int error = domus_outside_file_open(system, path, DOMUS_FILE_READ | DOMUS_FILE_DIRECTORY, 0,
                                         ret_directory);
@@ -34,10 +34,11 @@ int api_open_directories(domus_system *system)
 {
     /* if mkdir() fails, the open of the directory tells why */
     (void)mkdir(api_settings.uploads, 0700);
-    int error = open_directory(system, "api.pages", api_settings.pages, &api_files.pages.root);
+    int error = open_directory_of_config_key(system, "api.pages", api_settings.pages,
+                                             &api_files.pages.root);
     return error != 0 ? error
-                      : open_directory(system, "api.uploads", api_settings.uploads,
-                                       &api_files.uploads.root);
+                      : open_directory_of_config_key(system, "api.uploads", api_settings.uploads,
+                                                     &api_files.uploads.root);
 }
 
 void api_close_directories(void)
@@ -89,7 +90,7 @@ static bool describe_uploaded_file(struct upload *frame)
     return true;
 }
 
-static int close_upload(struct upload *frame, int result)
+static int close_upload_and_return_result(struct upload *frame, int result)
 {
     frame->upload = domus_http_upload_close(frame->upload);
     return result;
@@ -112,18 +113,19 @@ DOMUS_SEQUENCE(receive, struct upload)
     while (domus_http_upload_goes_on(stack, frame->upload, answer, then))
         DOMUS_AWAIT(DOMUS_PARKED);
     if ((frame->error = domus_http_upload_error(frame->upload)) != 0)
-        return close_upload(frame, frame->error);
+        return close_upload_and_return_result(frame, frame->error);
     if (!describe_uploaded_file(frame))
-        return close_upload(
+        return close_upload_and_return_result(
             frame, domus_http_refuse(stack, 422, "a field \"file\" with a file is wanted"));
     DOMUS_TRY_AWAIT(domus_sql_query(
         stack, api_database, &reserve,
         DOMUS_SQL_VALUES(domus_sql_int(frame->room), domus_sql_int((int64_t)api_settings.disk)),
         then));
     if ((frame->error = domus_sql_result_of(answer, &done)) != 0)
-        return close_upload(frame, domus_sql_fail(stack, frame->error, answer));
+        return close_upload_and_return_result(frame, domus_sql_fail(stack, frame->error, answer));
     if (done->affected == 0)
-        return close_upload(frame, domus_http_refuse(stack, 507, "there is no room for it"));
+        return close_upload_and_return_result(
+            frame, domus_http_refuse(stack, 507, "there is no room for it"));
     DOMUS_TRY_AWAIT(domus_sql_query(
         stack, api_database, &insert,
         DOMUS_SQL_VALUES(domus_sql_text(frame->file.name), domus_sql_int(frame->issue),
@@ -137,8 +139,8 @@ DOMUS_SEQUENCE(receive, struct upload)
         frame->error = answer->error;
     } else if (frame->error == -EPERM)
         frame->error = -ENOENT; /* no row was inserted, because there is no such issue */
-    if (close_upload(frame, frame->error) == 0) {
-        api_tell_issue_changed(stack, frame->issue);
+    if (close_upload_and_return_result(frame, frame->error) == 0) {
+        api_tell_board_that_issue_changed(stack, frame->issue);
         (void)domus_append_text(&place, "Location: /files/%s\r\n", frame->file.name);
         return domus_http_reply_json(stack, 201, &file_table, &frame->file, &place);
     }
@@ -160,8 +162,9 @@ int api_add_file(domus_stack *stack, void *self, const domus_http_request *reque
     return DOMUS_BEGIN_SEQUENCE(receive, API_FRAME_MAX, stack, self, request);
 }
 
-int api_show_file(domus_stack *stack, void *self, const domus_http_request *request,
-                  const domus_http_match *match)
+int api_serve_uploaded_or_page_file(domus_stack *stack, void *self,
+                                    const domus_http_request *request,
+                                    const domus_http_match *match)
 {
     (void)self, (void)request;
     return domus_http_serve(stack,

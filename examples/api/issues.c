@@ -100,7 +100,7 @@ static int answer_with_issue(domus_stack *stack, void *self, const domus_answer 
         return domus_sql_fail(stack, error, answer);
     if (request->method == DOMUS_HTTP_GET || request->method == DOMUS_HTTP_HEAD)
         return domus_http_reply_json_tagged(stack, &issue_table, &issue);
-    api_tell_issue_changed(stack, issue.id);
+    api_tell_board_that_issue_changed(stack, issue.id);
     if (request->method == DOMUS_HTTP_PATCH)
         return domus_http_reply_json(stack, 200, &issue_table, &issue, NULL);
     (void)domus_append_text(&place, "Location: /issues/%lld\r\n", (long long)issue.id);

@@ -38,11 +38,11 @@ static const domus_http_row rows[] = {
     {{DOMUS_HTTP_ON(GET), "/issues/{id}", 0}, api_show_issue, NULL},
     {{DOMUS_HTTP_ON(PATCH), "/issues/{id}", 0}, api_change_issue, for_people},
     {{DOMUS_HTTP_ON(POST), "/issues/{id}/files", 0}, api_add_file, for_people},
-    {{DOMUS_HTTP_ON(GET), "/files/{path*}", API_UPLOADS}, api_show_file, NULL},
+    {{DOMUS_HTTP_ON(GET), "/files/{path*}", API_UPLOADS}, api_serve_uploaded_or_page_file, NULL},
     {{DOMUS_HTTP_ON(POST), "/login", 0}, api_login, NULL},
     {{DOMUS_HTTP_ON(POST), "/logout", 0}, api_logout, NULL},
-    {{DOMUS_HTTP_ON(GET), "/events", 0}, api_stream_events, NULL},
-    {{DOMUS_HTTP_ON(GET), "/{path*}", 0}, api_show_file, NULL},
+    {{DOMUS_HTTP_ON(GET), "/events", 0}, api_begin_stream_of_issue_changes, NULL},
+    {{DOMUS_HTTP_ON(GET), "/{path*}", 0}, api_serve_uploaded_or_page_file, NULL},
     {{0, NULL, 0}, NULL, NULL},
 };
 
@@ -71,7 +71,7 @@ static const domus_pipeline pipeline = {
 
 /* Returns the marks of a request: one that changes something is completed even if its client is
  * gone. */
-static uint32_t marks_of_request(const void *request)
+static uint32_t outlive_mark_of_changing_request(const void *request)
 {
     return ((const domus_http_request *)request)->method != DOMUS_HTTP_GET ? DOMUS_OUTLIVES : 0;
 }
@@ -83,7 +83,7 @@ static const domus_behaviour visitor = {
     .on_peer = (const domus_on_peer[]){{.type = &domus_http_request_type,
                                         .handle = domus_http_dispatch,
                                         .peer_frame_size = API_FRAME_MAX,
-                                        .marks_of = marks_of_request},
+                                        .marks_of = outlive_mark_of_changing_request},
                                        {.type = NULL}},
 };
 

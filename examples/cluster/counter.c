@@ -34,7 +34,7 @@ struct counter {
 
 /* --- a life begins with the stored value ------------------------------------------------------ */
 
-static int begin_with_stored_count(domus_stack *stack, void *self_, const domus_answer *answer)
+static int set_counter_to_stored_value(domus_stack *stack, void *self_, const domus_answer *answer)
 {
     const domus_nats_kv_entry *entry = answer->payload;
     struct counter *self = self_;
@@ -59,7 +59,7 @@ static int begin_with_stored_count(domus_stack *stack, void *self_, const domus_
     return 0;
 }
 
-static int load_count(domus_stack *stack, void *self_)
+static int ask_store_for_count_at_mount(domus_stack *stack, void *self_)
 {
     const char *name = domus_grain_key(stack);
     struct counter *self = self_;
@@ -72,12 +72,13 @@ static int load_count(domus_stack *stack, void *self_)
         error = domus_barrier(stack); /* other asks to the counter wait until its value was read */
     if (error != 0)
         return error;
-    return domus_nats_kv_read(stack, self->store, self->key, 2 * SECOND, begin_with_stored_count);
+    return domus_nats_kv_read(stack, self->store, self->key, 2 * SECOND,
+                              set_counter_to_stored_value);
 }
 
 /* --- asks to the counter ---------------------------------------------------------------------- */
 
-static int answer_after_store(domus_stack *stack, void *self_, const domus_answer *answer)
+static int reply_with_count_after_store(domus_stack *stack, void *self_, const domus_answer *answer)
 {
     struct counter_count count = {.node = ""};
     struct counter *self = self_;
@@ -97,7 +98,7 @@ static int answer_after_store(domus_stack *stack, void *self_, const domus_answe
     return domus_reply(stack, &counter_count_type, &count);
 }
 
-static int add_to_counter(domus_stack *stack, void *self_, const void *payload)
+static int store_next_count_of_counter(domus_stack *stack, void *self_, const void *payload)
 {
     struct counter *self = self_;
     char text[64];
@@ -110,11 +111,11 @@ static int add_to_counter(domus_stack *stack, void *self_, const void *payload)
     int size = snprintf(text, sizeof text, "%" PRIu64 " %" PRIu64, self->value + 1,
                         domus_grain_fence(stack));
     return domus_nats_kv_update(stack, self->store, self->key, text, (size_t)size, self->revision,
-                                2 * SECOND, answer_after_store);
+                                2 * SECOND, reply_with_count_after_store);
 }
 
 const domus_behaviour counter = {
     .name = "counter",
     .state_size = sizeof(struct counter),
-    .on_mount = load_count,
-    .on = (const domus_on[]){{&counter_add_type, add_to_counter, 0}, {NULL, NULL, 0}}};
+    .on_mount = ask_store_for_count_at_mount,
+    .on = (const domus_on[]){{&counter_add_type, store_next_count_of_counter, 0}, {NULL, NULL, 0}}};

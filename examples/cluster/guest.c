@@ -82,7 +82,7 @@ static int say_to_room(domus_stack *stack, struct guest *guest, const char *text
     return error != 0 ? error : answer_with_line(stack, said.text);
 }
 
-static int send_said_line_to_guest(domus_stack *stack, void *self, const void *payload)
+static int send_line_of_other_guest(domus_stack *stack, void *self, const void *payload)
 {
     const struct guest_said *said = payload;
     domus_channel *channel = domus_channel_running(stack);
@@ -115,7 +115,7 @@ static int answer_with_new_count(domus_stack *stack, void *self, const domus_ans
     return answer_with_line(stack, text);
 }
 
-static int add_to_counter(domus_stack *stack, struct guest *guest, const char *name)
+static int ask_counter_grain_to_count(domus_stack *stack, struct guest *guest, const char *name)
 {
     (void)guest;
     return domus_grain_ask_within(stack, node_counters, name, &counter_add_type, NULL, 5 * SECOND,
@@ -146,14 +146,14 @@ static int answer_with_help(domus_stack *stack, struct guest *guest, const char 
 
 /* --- lines ------------------------------------------------------------------------------------ */
 
-static int handle_line(domus_stack *stack, void *self, const void *payload)
+static int run_verb_of_guest_line(domus_stack *stack, void *self, const void *payload)
 {
     static const struct verb {
         const char *word;
         int (*handle)(domus_stack *stack, struct guest *guest, const char *rest);
     } verbs[] = {{"join ", join_room_and_answer},
                  {"say ", say_to_room},
-                 {"add ", add_to_counter},
+                 {"add ", ask_counter_grain_to_count},
                  {"nodes", list_nodes},
                  {"help", answer_with_help}};
     domus_slice line = ((const domus_packet *)payload)->bytes;
@@ -178,8 +178,8 @@ static const domus_behaviour guest = {
     .kind = DOMUS_CHANNELS,
     .state_size = sizeof(struct guest),
     .on_open = {enter_first_room, 0},
-    .on = (const domus_on[]){{&guest_said_type, send_said_line_to_guest, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&guest_said_type, send_line_of_other_guest, 0}, {NULL, NULL, 0}},
     .pipeline = &by_lines,
-    .on_peer = (const domus_on_peer[]){{.type = &domus_packet_type, .handle = handle_line},
-                                       {.type = NULL}}};
+    .on_peer = (const domus_on_peer[]){
+        {.type = &domus_packet_type, .handle = run_verb_of_guest_line}, {.type = NULL}}};
 const domus_behaviour guests = {.name = "guests", .kind = DOMUS_CHANNELS, .channel = &guest};

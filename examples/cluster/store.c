@@ -27,30 +27,32 @@ static int open_store(domus_stack *stack, void *self_)
     return domus_name_register(stack, STORE_NAME);
 }
 
-static bool is_without_bucket(const struct store *self)
+static bool has_store_no_bucket(const struct store *self)
 {
     return domus_address_equals(self->bucket, (domus_address){0});
 }
 
-static int read_key(domus_stack *stack, void *self, const void *payload)
+static int forward_get_of_key_to_bucket(domus_stack *stack, void *self, const void *payload)
 {
     (void)payload;
-    return is_without_bucket(self) ? -ENOENT : domus_forward(stack, ((struct store *)self)->bucket);
+    return has_store_no_bucket(self) ? -ENOENT
+                                     : domus_forward(stack, ((struct store *)self)->bucket);
 }
 
-static int change_key(domus_stack *stack, void *self, const void *payload)
+static int forward_change_of_key_to_bucket(domus_stack *stack, void *self, const void *payload)
 {
     const domus_nats_kv_put *put = payload;
     const domus_nats_kv_revision next = {.revision = put->revision + 1};
 
-    if (is_without_bucket(self))
+    if (has_store_no_bucket(self))
         return domus_reply(stack, &domus_nats_kv_revision_type, &next);
     return domus_forward(stack, ((struct store *)self)->bucket);
 }
 
-const domus_behaviour store = {.name = "store",
-                               .state_size = sizeof(struct store),
-                               .on_mount = open_store,
-                               .on = (const domus_on[]){{&domus_nats_kv_get_type, read_key, 0},
-                                                        {&domus_nats_kv_put_type, change_key, 0},
-                                                        {NULL, NULL, 0}}};
+const domus_behaviour store = {
+    .name = "store",
+    .state_size = sizeof(struct store),
+    .on_mount = open_store,
+    .on = (const domus_on[]){{&domus_nats_kv_get_type, forward_get_of_key_to_bucket, 0},
+                             {&domus_nats_kv_put_type, forward_change_of_key_to_bucket, 0},
+                             {NULL, NULL, 0}}};

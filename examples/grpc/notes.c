@@ -32,7 +32,7 @@ static int encode_number(uint64_t number, domus_slice *ret_number)
 
 /* Answer with the note that the call has sent, and send its metadata "x-echo" back in the head, and
  * "x-echo-bin" in the trailers. */
-static int answer_with_same_note(domus_stack *stack)
+static int answer_with_note_and_metadata_of_call(domus_stack *stack)
 {
     const domus_grpc_call *call = domus_asked(stack, &domus_grpc_call_type);
     domus_grpc_answer end = {.status = DOMUS_GRPC_OK};
@@ -41,7 +41,7 @@ static int answer_with_same_note(domus_stack *stack)
     domus_slice text = {0};
     domus_slice echo;
 
-    if (call == NULL || !pack_find_field(call->message, 1, NULL, &text))
+    if (call == NULL || !pack_find_last_value_of_field(call->message, 1, NULL, &text))
         return -EINVAL;
     if (domus_http_field(call->fields, "x-echo", &echo))
         (void)domus_http_add_bytes(&before, "x-echo", domus_slice_data(echo), echo.size);
@@ -65,8 +65,8 @@ DOMUS_SEQUENCE(say, char)
     uint64_t delay_ms = 0;
 
     DOMUS_BEGIN;
-    if (!pack_find_field(call->message, 1, NULL, &text) ||
-        !pack_find_field(call->message, 2, &delay_ms, NULL))
+    if (!pack_find_last_value_of_field(call->message, 1, NULL, &text) ||
+        !pack_find_last_value_of_field(call->message, 2, &delay_ms, NULL))
         return -EINVAL;
     if (text.size == 0)
         return domus_grpc_fail(stack, DOMUS_GRPC_INVALID_ARGUMENT, "Say something: 100% \xc3\xbc");
@@ -75,7 +75,7 @@ DOMUS_SEQUENCE(say, char)
         if (answer->error != 0) /* the client of the call has gone away */
             return answer->error;
     }
-    return answer_with_same_note(stack);
+    return answer_with_note_and_metadata_of_call(stack);
     DOMUS_END;
 }
 
@@ -91,8 +91,10 @@ DOMUS_SEQUENCE(count, counting)
     int error;
 
     DOMUS_BEGIN;
-    if (!pack_find_field(((const domus_grpc_call *)message)->message, 1, &frame->most, NULL) ||
-        !pack_find_field(((const domus_grpc_call *)message)->message, 2, &frame->delay_ms, NULL))
+    if (!pack_find_last_value_of_field(((const domus_grpc_call *)message)->message, 1, &frame->most,
+                                       NULL) ||
+        !pack_find_last_value_of_field(((const domus_grpc_call *)message)->message, 2,
+                                       &frame->delay_ms, NULL))
         return -EINVAL;
     DOMUS_AWAIT(domus_grpc_begin(stack, (domus_slice){NULL, 0, 0}, then));
     while (answer->error == 0 && frame->number < frame->most) {
@@ -120,7 +122,7 @@ DOMUS_SEQUENCE(sum, counting)
         if (error != 0)
             break;
         frame->most = 0;
-        if (!pack_find_field(got, 1, &frame->most, NULL))
+        if (!pack_find_last_value_of_field(got, 1, &frame->most, NULL))
             return -EINVAL;
         frame->number += frame->most;
     }
@@ -145,8 +147,9 @@ DOMUS_SEQUENCE(chat, counting)
         if (error == -ENODATA)
             return domus_grpc_reply(stack, (domus_slice){NULL, 0, 0});
         if (error == 0)
-            error = pack_find_field(got, 1, NULL, &text) ? encode_note(text, ++frame->number, &made)
-                                                         : -EINVAL;
+            error = pack_find_last_value_of_field(got, 1, NULL, &text)
+                        ? encode_note(text, ++frame->number, &made)
+                        : -EINVAL;
         if (error != 0)
             return error;
         DOMUS_AWAIT(domus_grpc_write(stack, made, then));
@@ -169,7 +172,7 @@ static const domus_grpc_service service = {
     .pack_least = 1024,
 };
 
-static int serve_call(domus_stack *stack, void *self, const void *payload)
+static int serve_call_of_note_service(domus_stack *stack, void *self, const void *payload)
 {
     return domus_grpc_serve(stack, self, payload, &service);
 }
@@ -184,7 +187,7 @@ const domus_behaviour notes_behaviour = {
     .kind = DOMUS_CHANNELS,
     .pipeline = &pipeline,
     .on_peer = (const domus_on_peer[]){{.type = &domus_http_request_type,
-                                        .handle = serve_call,
+                                        .handle = serve_call_of_note_service,
                                         .peer_frame_size = DOMUS_GRPC_FRAME},
                                        {.type = NULL}},
     .on = (const domus_on[]){{&domus_grpc_call_type, domus_grpc_dispatch,

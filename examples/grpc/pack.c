@@ -20,8 +20,8 @@ static bool read_varint(domus_slice message, uint32_t *at, uint64_t *ret_number)
     return false;
 }
 
-bool pack_find_field(domus_slice message, unsigned field, uint64_t *ret_number,
-                     domus_slice *ret_text)
+bool pack_find_last_value_of_field(domus_slice message, unsigned field, uint64_t *ret_number,
+                                   domus_slice *ret_text)
 {
     uint64_t tag;
     uint64_t value;

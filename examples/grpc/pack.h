@@ -7,8 +7,8 @@
 
 /* Find a field in a message. A number is stored in `ret_number`, a text in `ret_text`, which owns
  * nothing; both are unchanged if the field is missing. Returns false if the message is invalid. */
-bool pack_find_field(domus_slice message, unsigned field, uint64_t *ret_number,
-                     domus_slice *ret_text);
+bool pack_find_last_value_of_field(domus_slice message, unsigned field, uint64_t *ret_number,
+                                   domus_slice *ret_text);
 
 /* Append a field to a message of protobuf, unless the number is 0 or the text is empty. */
 void pack_append_number(domus_appender *to, unsigned field, uint64_t number);

@@ -30,7 +30,7 @@ static void use_cpu_for_ns(uint64_t time_ns)
     } while (true);
 }
 
-static int do_work_of_message(domus_stack *stack, void *self, const void *payload)
+static int use_cpu_as_long_as_message_says(domus_stack *stack, void *self, const void *payload)
 {
     (void)self;
     use_cpu_for_ns(*(const uint64_t *)payload);
@@ -45,7 +45,8 @@ static int use_cpu_for_report(void *argument)
     return 0;
 }
 
-static int end_report_of_helper(domus_stack *stack, void *self, const domus_answer *answer)
+static int return_error_of_report_on_helper(domus_stack *stack, void *self,
+                                            const domus_answer *answer)
 {
     (void)stack, (void)self;
     return answer->error;
@@ -53,18 +54,20 @@ static int end_report_of_helper(domus_stack *stack, void *self, const domus_answ
 
 /* Write a report, which takes long, in the handler itself, as programs do with slow work that they
  * do not leave to a helper thread. */
-static int handle_report_order(domus_stack *stack, void *self, const void *payload)
+static int make_report_in_handler_or_on_helper(domus_stack *stack, void *self, const void *payload)
 {
     static uint64_t report_ns = REPORT_NS;
 
     (void)self, (void)payload;
     if (ill_settings.mended)
-        return domus_blocking(stack, use_cpu_for_report, &report_ns, end_report_of_helper);
+        return domus_blocking(stack, use_cpu_for_report, &report_ns,
+                              return_error_of_report_on_helper);
     return use_cpu_for_report(&report_ns);
 }
 
-static const domus_on rows[] = {
-    {&work_type, do_work_of_message, 0}, {&report_type, handle_report_order, 0}, {NULL, NULL, 0}};
+static const domus_on rows[] = {{&work_type, use_cpu_as_long_as_message_says, 0},
+                                {&report_type, make_report_in_handler_or_on_helper, 0},
+                                {NULL, NULL, 0}};
 static const domus_behaviour worker = {.name = "worker", .on = rows};
 static const domus_behaviour ledger = {.name = "ledger", .on = rows};
 
@@ -81,7 +84,7 @@ static int send_work_to_workers(domus_stack *stack, const struct ill_dispatcher 
 }
 
 /* Send work to the dispatcher's workers, at each tick of 2 ms. */
-static int send_work_at_tick(domus_stack *stack, void *self, const void *payload)
+static int send_work_to_workers_at_tick(domus_stack *stack, void *self, const void *payload)
 {
     struct ill_dispatcher *to = self;
     bool is_hot = ill_settings.kind == ILL_HOT, is_near = ill_settings.kind == ILL_NEAR;
@@ -117,4 +120,4 @@ const domus_behaviour ill_dispatcher = {
     .name = "dispatcher",
     .state_size = sizeof(struct ill_dispatcher),
     .on_mount = spawn_workers,
-    .on = (const domus_on[]){{&tick_type, send_work_at_tick, 0}, {NULL, NULL, 0}}};
+    .on = (const domus_on[]){{&tick_type, send_work_to_workers_at_tick, 0}, {NULL, NULL, 0}}};

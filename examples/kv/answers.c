@@ -12,78 +12,80 @@ int kv_answer_error(domus_stack *stack, const char *text)
     if (size > sizeof error.text) {
         domus_resp_builder builder = {0};
         (void)domus_resp_add_error(&builder, "%s", text);
-        return kv_answer_built(stack, &builder);
+        return kv_answer_what_builder_has_made(stack, &builder);
     }
     memcpy(error.text, text, size);
-    return kv_answer(stack, &domus_resp_error_type, &error);
+    return kv_answer_or_gather_answer(stack, &domus_resp_error_type, &error);
 }
 
 int kv_answer_integer(domus_stack *stack, int64_t value)
 {
-    return kv_answer(stack, &domus_resp_integer_type, &(domus_resp_integer){value});
+    return kv_answer_or_gather_answer(stack, &domus_resp_integer_type,
+                                      &(domus_resp_integer){value});
 }
 
 int kv_answer_ok(domus_stack *stack)
 {
-    return kv_answer(stack, &domus_resp_ok_type, NULL);
+    return kv_answer_or_gather_answer(stack, &domus_resp_ok_type, NULL);
 }
 
 int kv_answer_null(domus_stack *stack)
 {
-    return kv_answer(stack, &domus_resp_null_type, NULL);
+    return kv_answer_or_gather_answer(stack, &domus_resp_null_type, NULL);
 }
 
-static int answer_with_slice(domus_stack *stack, domus_slice slice)
+static int answer_bulk_string_and_give_slice(domus_stack *stack, domus_slice slice)
 {
-    int error = kv_answer(stack, &domus_slice_type, &slice);
+    int error = kv_answer_or_gather_answer(stack, &domus_slice_type, &slice);
 
     if (error != 0)
         domus_slice_free(slice);
     return error;
 }
 
-int kv_answer_bytes(domus_stack *stack, domus_resp_bytes bytes)
+int kv_answer_bytes_as_bulk_string(domus_stack *stack, domus_resp_bytes bytes)
 {
     domus_slice slice;
 
     if (bytes.size <= DOMUS_RESP_SHORT_MAX) {
         domus_resp_short text = {.size = (uint8_t)bytes.size};
         memcpy(text.bytes, bytes.data, bytes.size);
-        return kv_answer(stack, &domus_resp_short_type, &text);
+        return kv_answer_or_gather_answer(stack, &domus_resp_short_type, &text);
     }
     int error = domus_slice_copy(bytes.data, bytes.size, &slice);
-    return error != 0 ? error : answer_with_slice(stack, slice);
+    return error != 0 ? error : answer_bulk_string_and_give_slice(stack, slice);
 }
 
-int kv_answer_string_of_item(domus_stack *stack, const struct kv_item *item)
+int kv_answer_item_as_bulk_string(domus_stack *stack, const struct kv_item *item)
 {
     domus_slice slice;
 
     if (item->kind == KV_SHORT)
-        return kv_answer_bytes(stack, kv_item_string(item));
+        return kv_answer_bytes_as_bulk_string(stack, kv_item_string(item));
     int error = domus_slice_keep(item->slice, &slice);
-    return error != 0 ? error : answer_with_slice(stack, slice);
+    return error != 0 ? error : answer_bulk_string_and_give_slice(stack, slice);
 }
 
-int kv_answer_reply(domus_stack *stack, domus_resp_reply reply)
+int kv_answer_reply_and_give_its_bytes(domus_stack *stack, domus_resp_reply reply)
 {
-    int error = kv_answer(stack, &domus_resp_reply_type, &reply);
+    int error = kv_answer_or_gather_answer(stack, &domus_resp_reply_type, &reply);
 
     if (error != 0)
         domus_slice_free(reply.bytes);
     return error;
 }
 
-int kv_answer_built(domus_stack *stack, domus_resp_builder *builder)
+int kv_answer_what_builder_has_made(domus_stack *stack, domus_resp_builder *builder)
 {
     domus_resp_reply reply;
     int error = domus_resp_end(builder, &reply);
 
-    return error != 0 ? error : kv_answer_reply(stack, reply);
+    return error != 0 ? error : kv_answer_reply_and_give_its_bytes(stack, reply);
 }
 
-int kv_answer_and_change_connection(domus_stack *stack, const struct kv_session *session,
-                                    domus_resp_builder *builder, domus_resp_answering answering)
+int kv_answer_and_set_answering_of_client(domus_stack *stack, const struct kv_session *session,
+                                          domus_resp_builder *builder,
+                                          domus_resp_answering answering)
 {
     domus_resp_change change = {.version = session->version,
                                 .answering = (uint8_t)answering,
@@ -99,12 +101,12 @@ int kv_answer_and_change_connection(domus_stack *stack, const struct kv_session 
     return error;
 }
 
-uint32_t kv_answer_bytes_max(void)
+uint32_t kv_most_bytes_of_one_answer(void)
 {
     return (uint32_t)kv_settings.answer_max_bytes;
 }
 
-bool kv_read_integer(const char *bytes, size_t size, int64_t *ret_value)
+bool kv_read_integer_in_text(const char *bytes, size_t size, int64_t *ret_value)
 {
     bool minus = size > 0 && bytes[0] == '-';
     uint64_t value = 0;
@@ -127,10 +129,10 @@ bool kv_read_integer_argument(const struct kv_call *call, uint32_t i, int64_t *r
 {
     domus_slice argument = domus_resp_argument(call->command, i);
 
-    return kv_read_integer(domus_slice_data(argument), argument.size, ret_value);
+    return kv_read_integer_in_text(domus_slice_data(argument), argument.size, ret_value);
 }
 
-uint32_t kv_print_integer(char text[21], int64_t value)
+uint32_t kv_write_integer_as_text(char text[21], int64_t value)
 {
     uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
     char digits[20];

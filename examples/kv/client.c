@@ -31,11 +31,11 @@ static int answer_with_verbatim_text(domus_stack *stack, domus_slice text, uint8
     domus_resp_builder builder = {.version = version};
 
     (void)domus_resp_add_verbatim(&builder, "txt", domus_slice_data(text), text.size);
-    return kv_answer_built(stack, &builder);
+    return kv_answer_what_builder_has_made(stack, &builder);
 }
 
-static int answer_with_own_line(domus_stack *stack, const struct kv_session *session,
-                                uint8_t version)
+static int answer_with_line_of_own_client(domus_stack *stack, const struct kv_session *session,
+                                          uint8_t version)
 {
     domus_appender line = {0};
     domus_slice slice;
@@ -54,7 +54,7 @@ static int answer_with_own_line(domus_stack *stack, const struct kv_session *ses
 static int answer_with_client_lines(domus_stack *stack, void *self, const domus_answer *answers)
 {
     const struct kv_scatter *frame = domus_frame(stack);
-    domus_appender lines = {.size_max = kv_answer_bytes_max()};
+    domus_appender lines = {.size_max = kv_most_bytes_of_one_answer()};
     domus_slice slice;
 
     (void)self;
@@ -77,7 +77,7 @@ static const char *read_client_id(domus_slice text, const char *wrong, uint64_t 
 {
     int64_t id;
 
-    if (!kv_read_integer(domus_slice_data(text), text.size, &id) || id <= 0)
+    if (!kv_read_integer_in_text(domus_slice_data(text), text.size, &id) || id <= 0)
         return wrong;
     *ret_id = (uint64_t)id;
     return NULL;
@@ -104,7 +104,8 @@ static bool read_client_type(domus_slice word, enum kv_client_type *ret_type)
 }
 
 /* Answer with an error whose text repeats the argument `word`. */
-static int refuse_argument(domus_stack *stack, const char *what, domus_slice word)
+static int answer_error_that_repeats_argument(domus_stack *stack, const char *what,
+                                              domus_slice word)
 {
     domus_resp_error error = domus_resp_error_text(
         "ERR %s '%.*s'", what, (int)(word.size < 64 ? word.size : 64), domus_slice_data(word));
@@ -113,7 +114,7 @@ static int refuse_argument(domus_stack *stack, const char *what, domus_slice wor
 }
 
 /* Handle CLIENT LIST, also with TYPE or ID. */
-static int list_clients(domus_stack *stack, const domus_resp_command *command)
+static int ask_clerks_for_lines_of_clients(domus_stack *stack, const domus_resp_command *command)
 {
     struct kv_scatter *frame = domus_frame(stack);
     struct kv_search search = {.kind = KV_LIST_THEM};
@@ -123,7 +124,8 @@ static int list_clients(domus_stack *stack, const domus_resp_command *command)
     frame->command = command;
     if (command->count == 4 && domus_resp_is(word, "TYPE")) {
         if (!read_client_type(domus_resp_argument(command, 3), &search.type))
-            return refuse_argument(stack, "Unknown client type", domus_resp_argument(command, 3));
+            return answer_error_that_repeats_argument(stack, "Unknown client type",
+                                                      domus_resp_argument(command, 3));
     } else if (command->count > 3 && domus_resp_is(word, "ID")) {
         if (command->count - 3 > KV_IDS_MOST)
             return kv_answer_error(stack, "ERR too many client IDs");
@@ -134,14 +136,15 @@ static int list_clients(domus_stack *stack, const domus_resp_command *command)
         wrong = KV_SYNTAX;
     }
     return wrong != NULL ? kv_answer_error(stack, wrong)
-                         : kv_ask_clerks(stack, &search, answer_with_client_lines);
+                         : kv_ask_all_clerks_to_search(stack, &search, answer_with_client_lines);
 }
 
 /* --- ending them ------------------------------------------------------------------------------ */
 
 /* Answer CLIENT KILL with the number of connections that were ended. If its own connection is one
  * of them, that ends after the answer. */
-static int answer_count_of_killed(domus_stack *stack, void *self, const domus_answer *answers)
+static int answer_kill_with_count_of_ended(domus_stack *stack, void *self,
+                                           const domus_answer *answers)
 {
     const struct kv_scatter *frame = domus_frame(stack);
     const struct kv_session *session = self;
@@ -187,9 +190,9 @@ static int read_kill_filter(domus_stack *stack, domus_slice word, domus_slice va
     else if (domus_resp_is(word, "ID"))
         wrong = read_client_id(value, "ERR client-id should be greater than 0", &search->ids[0]);
     else if (domus_resp_is(word, "TYPE") && !read_client_type(value, &search->type))
-        return refuse_argument(stack, "Unknown client type", value);
+        return answer_error_that_repeats_argument(stack, "Unknown client type", value);
     else if (domus_resp_is(word, "USER") && !domus_slice_equals(value, "default", 7))
-        return refuse_argument(stack, "No such user", value);
+        return answer_error_that_repeats_argument(stack, "No such user", value);
     else if (!domus_resp_is(word, "TYPE") && !domus_resp_is(word, "USER"))
         wrong = KV_SYNTAX;
     if (domus_resp_is(word, "SKIPME") && !*ret_skips && !domus_resp_is(value, "NO"))
@@ -201,8 +204,8 @@ static int read_kill_filter(domus_stack *stack, domus_slice word, domus_slice va
 }
 
 /* Handle CLIENT KILL ADDRESS, and CLIENT KILL with filters, all of which must match. */
-static int kill_clients(domus_stack *stack, struct kv_session *session,
-                        const domus_resp_command *command)
+static int ask_clerks_to_end_matching_clients(domus_stack *stack, struct kv_session *session,
+                                              const domus_resp_command *command)
 {
     struct kv_scatter *frame = domus_frame(stack);
     struct kv_search search = {.kind = KV_END_THEM};
@@ -222,23 +225,25 @@ static int kill_clients(domus_stack *stack, struct kv_session *session,
     }
     bool is_self = !skips && kv_session_matches_search(session, &search);
     search.but = session->id;
-    int error = kv_ask_clerks(stack, &search, answer_count_of_killed);
+    int error = kv_ask_all_clerks_to_search(stack, &search, answer_kill_with_count_of_ended);
     session->seat.is_ending = is_self && error == DOMUS_PARKED;
     return error;
 }
 
 /* --- ending their waiting --------------------------------------------------------------------- */
 
-static int answer_as_unblocking_shard(domus_stack *stack, void *self, const domus_answer *answer)
+static int answer_unblock_as_shard_answered(domus_stack *stack, void *self,
+                                            const domus_answer *answer)
 {
     (void)self;
     /* the answer of the shard is an integer, or an error from its door (door.h) */
-    return kv_answer_as_shard(stack, answer);
+    return kv_pass_answer_of_shard_to_client(stack, answer);
 }
 
 /* Handle the answers of the clerks (desk.h) to CLIENT UNBLOCK: if one of them knows the waiting
  * client, ask the client's shard to end the wait. */
-static int ask_shard_to_unblock(domus_stack *stack, void *self, const domus_answer *answers)
+static int ask_shard_of_found_client_to_unblock(domus_stack *stack, void *self,
+                                                const domus_answer *answers)
 {
     const struct kv_scatter *frame = domus_frame(stack);
     domus_slice reason = domus_resp_argument(frame->command, 3);
@@ -251,12 +256,12 @@ static int ask_shard_to_unblock(domus_stack *stack, void *self, const domus_answ
             continue;
         unblock.who = found->who;
         return domus_ask(stack, kv_shards[found->shard], &kv_unblock_type, &unblock,
-                         answer_as_unblocking_shard);
+                         answer_unblock_as_shard_answered);
     }
     return kv_answer_integer(stack, 0);
 }
 
-static int find_client_to_unblock(domus_stack *stack, const domus_resp_command *command)
+static int ask_clerks_for_client_to_unblock(domus_stack *stack, const domus_resp_command *command)
 {
     struct kv_scatter *frame = domus_frame(stack);
     struct kv_search search = {.kind = KV_FIND_THEM, .id_count = 1};
@@ -265,18 +270,18 @@ static int find_client_to_unblock(domus_stack *stack, const domus_resp_command *
 
     frame->command = command;
     if (command->count > 4)
-        return kv_refuse_subcommand_form(stack, command);
+        return kv_answer_error_of_wrong_subcommand(stack, command);
     if (command->count == 4 && !domus_resp_is(reason, "TIMEOUT") && !domus_resp_is(reason, "ERROR"))
         return kv_answer_error(stack, "ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR");
-    if (!kv_read_integer(domus_slice_data(text), text.size, &id))
+    if (!kv_read_integer_in_text(domus_slice_data(text), text.size, &id))
         return kv_answer_error(stack, KV_NO_INTEGER);
     search.ids[0] = (uint64_t)id;
-    return kv_ask_clerks(stack, &search, ask_shard_to_unblock);
+    return kv_ask_all_clerks_to_search(stack, &search, ask_shard_of_found_client_to_unblock);
 }
 
 /* Handle CLIENT REPLY, which sets whether this connection gets answers. */
-static int set_answering_of_client(domus_stack *stack, const struct kv_session *session,
-                                   domus_slice word)
+static int set_whether_client_gets_answers(domus_stack *stack, const struct kv_session *session,
+                                           domus_slice word)
 {
     domus_resp_builder builder = {.version = session->version};
     domus_resp_answering answering = domus_resp_is(word, "ON")     ? DOMUS_RESP_ANSWERS
@@ -288,7 +293,7 @@ static int set_answering_of_client(domus_stack *stack, const struct kv_session *
         return kv_answer_error(stack, KV_SYNTAX);
     /* after OFF and SKIP the client gets no answer, not even "OK" */
     (void)domus_resp_add_simple(&builder, "OK");
-    return kv_answer_and_change_connection(stack, session, &builder, answering);
+    return kv_answer_and_set_answering_of_client(stack, session, &builder, answering);
 }
 
 /* --- the command ------------------------------------------------------------------------------ */
@@ -311,16 +316,16 @@ static const struct kv_subcommand subcommands[] = {
     {NULL, 0, 0, NULL, NULL}};
 
 /* Handle the subcommands of CLIENT that have to ask other actors. */
-static int serve_asking_subcommand(domus_stack *stack, struct kv_session *session, const char *name,
-                                   const domus_resp_command *command)
+static int serve_list_kill_or_unblock(domus_stack *stack, struct kv_session *session,
+                                      const char *name, const domus_resp_command *command)
 {
-    if (kv_is_gathering()) /* a command of a transaction must not wait for another actor */
+    if (kv_are_answers_gathered()) /* a command of a transaction must not wait for another actor */
         return kv_answer_error(stack, "ERR Command not allowed inside a transaction");
     if (strcmp(name, "list") == 0)
-        return list_clients(stack, command);
+        return ask_clerks_for_lines_of_clients(stack, command);
     if (strcmp(name, "kill") == 0)
-        return kill_clients(stack, session, command);
-    return find_client_to_unblock(stack, command);
+        return ask_clerks_to_end_matching_clients(stack, session, command);
+    return ask_clerks_for_client_to_unblock(stack, command);
 }
 
 int kv_serve_client(domus_stack *stack, void *self, const void *payload)
@@ -329,7 +334,8 @@ int kv_serve_client(domus_stack *stack, void *self, const void *payload)
     struct kv_session *session = self;
     domus_slice value = domus_resp_argument(command, 2);
     int result;
-    const struct kv_subcommand *row = kv_subcommand(stack, command, subcommands, &result);
+    const struct kv_subcommand *row =
+        kv_find_subcommand_or_answer_error(stack, command, subcommands, &result);
 
     if (row == NULL)
         return result;
@@ -339,22 +345,22 @@ int kv_serve_client(domus_stack *stack, void *self, const void *payload)
     if (strcmp(name, "getname") == 0)
         return session->name[0] == '\0'
                    ? kv_answer_null(stack)
-                   : kv_answer_bytes(stack,
-                                     (domus_resp_bytes){session->name, strlen(session->name)});
+                   : kv_answer_bytes_as_bulk_string(
+                         stack, (domus_resp_bytes){session->name, strlen(session->name)});
     if (strcmp(name, "setname") == 0)
         return kv_set_client_name(session, value) ? kv_answer_ok(stack)
                                                   : kv_answer_error(stack, BAD_NAME);
     if (strcmp(name, "info") == 0)
-        return answer_with_own_line(stack, session, command->version);
+        return answer_with_line_of_own_client(stack, session, command->version);
     if (strcmp(name, "setinfo") == 0)
         return kv_answer_ok(stack);
     if (strcmp(name, "getredir") == 0)
         return kv_answer_integer(stack, -1);
     if (strcmp(name, "reply") == 0)
-        return set_answering_of_client(stack, session, value);
+        return set_whether_client_gets_answers(stack, session, value);
     if (strcmp(name, "no-evict") == 0)
         return domus_resp_is(value, "ON") || domus_resp_is(value, "OFF")
                    ? kv_answer_ok(stack)
                    : kv_answer_error(stack, KV_SYNTAX);
-    return serve_asking_subcommand(stack, session, name, command);
+    return serve_list_kill_or_unblock(stack, session, name, command);
 }

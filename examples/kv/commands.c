@@ -88,22 +88,25 @@ static const struct kv_command commands[] = {
     {"scan", -2, 0, KV_ONE, 0, 0, 0, kv_run_scan, kv_serve_scan},
     {"hscan", -3, 0, KV_ONE, 1, 1, 1, kv_run_hscan, NULL},
     {"dbsize", 1, 0, KV_EVERYWHERE, 0, 0, 0, kv_run_dbsize, NULL},
-    {"flushall", -1, 0, KV_EVERYWHERE, 0, 0, 0, kv_run_flush, NULL},
-    {"flushdb", -1, 0, KV_EVERYWHERE, 0, 0, 0, kv_run_flush, NULL},
+    {"flushall", -1, 0, KV_EVERYWHERE, 0, 0, 0, kv_run_flush_of_shard, NULL},
+    {"flushdb", -1, 0, KV_EVERYWHERE, 0, 0, 0, kv_run_flush_of_shard, NULL},
     {"lmove", 5, KV_GROWS, KV_ONE, 1, 2, 1, kv_run_lmove, NULL},
     {"rpoplpush", 3, KV_GROWS, KV_ONE, 1, 2, 1, kv_run_rpoplpush, NULL},
     {"lmpop", -4, KV_COUNTED_1, KV_ONE, 0, 0, 0, kv_run_lmpop, NULL},
     {"blmpop", -5, KV_COUNTED_2 | KV_ALONE | KV_BLOCKS, KV_ONE, 0, 0, 0, kv_run_blmpop,
-     kv_serve_wait},
-    {"blpop", -3, KV_ALONE | KV_BLOCKS, KV_ONE, 1, -2, 1, kv_run_blpop, kv_serve_wait},
-    {"brpop", -3, KV_ALONE | KV_BLOCKS, KV_ONE, 1, -2, 1, kv_run_brpop, kv_serve_wait},
-    {"blmove", 6, KV_GROWS | KV_ALONE | KV_BLOCKS, KV_ONE, 1, 2, 1, kv_run_blmove, kv_serve_wait},
+     kv_ask_shard_to_run_blocking_command},
+    {"blpop", -3, KV_ALONE | KV_BLOCKS, KV_ONE, 1, -2, 1, kv_run_blpop,
+     kv_ask_shard_to_run_blocking_command},
+    {"brpop", -3, KV_ALONE | KV_BLOCKS, KV_ONE, 1, -2, 1, kv_run_brpop,
+     kv_ask_shard_to_run_blocking_command},
+    {"blmove", 6, KV_GROWS | KV_ALONE | KV_BLOCKS, KV_ONE, 1, 2, 1, kv_run_blmove,
+     kv_ask_shard_to_run_blocking_command},
     {"brpoplpush", 4, KV_GROWS | KV_ALONE | KV_BLOCKS, KV_ONE, 1, 2, 1, kv_run_brpoplpush,
-     kv_serve_wait},
+     kv_ask_shard_to_run_blocking_command},
     {"multi", 1, KV_ALWAYS, KV_ONE, 0, 0, 0, NULL, kv_serve_multi},
-    {"exec", 1, KV_ALWAYS, KV_ONE, 0, 0, 0, NULL, kv_serve_exec},
+    {"exec", 1, KV_ALWAYS, KV_ONE, 0, 0, 0, NULL, kv_ask_shard_to_run_transaction},
     {"discard", 1, KV_ALWAYS, KV_ONE, 0, 0, 0, NULL, kv_serve_discard},
-    {"watch", -2, KV_ALWAYS, KV_ONE, 1, -1, 1, kv_run_watch, kv_serve_watch},
+    {"watch", -2, KV_ALWAYS, KV_ONE, 1, -1, 1, kv_run_watch_of_keys, kv_ask_shard_to_watch_keys},
     {"unwatch", 1, KV_QUEUES, KV_ONE, 0, 0, 0, NULL, kv_serve_unwatch},
     {"subscribe", -2, KV_ALONE | KV_LISTENS, KV_ONE, 0, 0, 0, NULL, kv_serve_subscribe},
     {"psubscribe", -2, KV_ALONE | KV_LISTENS, KV_ONE, 0, 0, 0, NULL, kv_serve_subscribe},
@@ -111,7 +114,8 @@ static const struct kv_command commands[] = {
     {"punsubscribe", -1, KV_ALONE | KV_LISTENS, KV_ONE, 0, 0, 0, NULL, kv_serve_unsubscribe},
     {"publish", 3, KV_QUEUES, KV_ONE, 0, 0, 0, NULL, kv_serve_publish},
     {"pubsub", -2, 0, KV_ONE, 0, 0, 0, NULL, kv_serve_pubsub},
-    {"reset", 1, KV_ALWAYS | KV_ALONE | KV_LISTENS, KV_ONE, 0, 0, 0, NULL, kv_serve_reset},
+    {"reset", 1, KV_ALWAYS | KV_ALONE | KV_LISTENS, KV_ONE, 0, 0, 0, NULL,
+     kv_reset_session_and_answer},
     {"ping", -1, KV_QUEUES | KV_LISTENS, KV_ONE, 0, 0, 0, NULL, kv_serve_ping},
     {"echo", 2, KV_QUEUES, KV_ONE, 0, 0, 0, NULL, kv_serve_echo},
     {"quit", -1, KV_ALWAYS | KV_ALONE | KV_LISTENS, KV_ONE, 0, 0, 0, NULL, kv_serve_quit},
@@ -126,10 +130,10 @@ static const struct kv_command commands[] = {
     {"save", 1, 0, KV_ONE, 0, 0, 0, NULL, kv_serve_save},
     {"bgsave", -1, KV_QUEUES, KV_ONE, 0, 0, 0, NULL, kv_serve_save},
     {"bgrewriteaof", 1, KV_QUEUES, KV_ONE, 0, 0, 0, NULL, kv_serve_save},
-    {"debug", -2, KV_ALONE, KV_ONE, 0, 0, 0, kv_run_debug, kv_serve_debug},
+    {"debug", -2, KV_ALONE, KV_ONE, 0, 0, 0, kv_run_debug_sleep_of_shard, kv_serve_debug},
     {"info", -1, 0, KV_ONE, 0, 0, 0, NULL, kv_serve_info},
-    {"post", -1, KV_ALWAYS, KV_ONE, 0, 0, 0, NULL, kv_serve_http},
-    {"host:", -1, KV_ALWAYS, KV_ONE, 0, 0, 0, NULL, kv_serve_http},
+    {"post", -1, KV_ALWAYS, KV_ONE, 0, 0, 0, NULL, kv_close_connection_that_speaks_http},
+    {"host:", -1, KV_ALWAYS, KV_ONE, 0, 0, 0, NULL, kv_close_connection_that_speaks_http},
 };
 
 /* The name of a command as two words of bytes in small letters: names have only letters (and a
@@ -149,7 +153,7 @@ static struct {
 /* Read the name of a command, of 1..KV_NAME_MAX bytes, into `begin` (its first 8 bytes) and `end`
  * (its last 8), which share bytes if there are fewer than 16; a name of fewer than 8 lies in
  * `begin` alone. Capitals become small letters. */
-static inline struct name read_command_name(const char *bytes, uint32_t size)
+static inline struct name read_command_name_in_small_letters(const char *bytes, uint32_t size)
 {
     struct name name = {0, 0};
     uint32_t half[2];
@@ -170,19 +174,19 @@ static inline struct name read_command_name(const char *bytes, uint32_t size)
     return name;
 }
 
-static inline uint32_t index_place_of_name(struct name name, uint32_t size)
+static inline uint32_t place_of_name_in_command_index(struct name name, uint32_t size)
 {
     return (uint32_t)(((name.begin ^ name.end * 3) + size) * UINT64_C(0x9e3779b97f4a7c15) >> 54);
 }
 
-void kv_make_command_index(void)
+void kv_make_index_of_command_names(void)
 {
-    static_assert(INDEX_SIZE == 1u << (64 - 54), "the shift of index_place_of_name()");
+    static_assert(INDEX_SIZE == 1u << (64 - 54), "the shift of place_of_name_in_command_index()");
 
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
         uint32_t size = (uint32_t)strlen(commands[i].name);
-        struct name name = read_command_name(commands[i].name, size);
-        uint32_t at = index_place_of_name(name, size);
+        struct name name = read_command_name_in_small_letters(commands[i].name, size);
+        uint32_t at = place_of_name_in_command_index(name, size);
         while (by_name[at].size != 0)
             at = (at + 1) % INDEX_SIZE;
         by_name[at].name = name;
@@ -195,8 +199,8 @@ const struct kv_command *kv_command_find(domus_slice bytes)
 {
     if (bytes.size - 1 >= KV_NAME_MAX)
         return NULL;
-    struct name name = read_command_name(domus_slice_data(bytes), bytes.size);
-    for (uint32_t at = index_place_of_name(name, bytes.size); by_name[at].size != 0;
+    struct name name = read_command_name_in_small_letters(domus_slice_data(bytes), bytes.size);
+    for (uint32_t at = place_of_name_in_command_index(name, bytes.size); by_name[at].size != 0;
          at = (at + 1) % INDEX_SIZE) {
         if (by_name[at].name.begin == name.begin && by_name[at].name.end == name.end &&
             by_name[at].size == bytes.size)
@@ -210,7 +214,7 @@ uint32_t kv_command_count(void)
     return sizeof commands / sizeof commands[0];
 }
 
-const struct kv_command *kv_command_of_index(uint32_t i)
+const struct kv_command *kv_command_at_place_in_table(uint32_t i)
 {
     return &commands[i];
 }

@@ -24,12 +24,12 @@ static _Atomic int64_t limits[KV_LIMITS] = {
     [KV_VALUE] = INT64_MAX, [KV_HASH_ENTRIES] = 512, [KV_HASH_VALUE] = 64, [KV_LIST_SIZE] = -2,
     [KV_SET_ENTRIES] = 512, [KV_ZSET_ENTRIES] = 128, [KV_ZSET_VALUE] = 64};
 
-int64_t kv_limit(enum kv_limit which)
+int64_t kv_current_limit(enum kv_limit which)
 {
     return atomic_load_explicit(&limits[which], memory_order_relaxed);
 }
 
-const char *kv_clients_max(void)
+const char *kv_text_of_most_clients(void)
 {
     return max_clients_text;
 }
@@ -73,7 +73,7 @@ static const struct parameter {
 
 #define PARAMETERS (sizeof parameters / sizeof parameters[0])
 
-void kv_config_begin(const domus_config *config)
+void kv_config_set_limits_at_start(const domus_config *config)
 {
     limits[KV_MEMORY] = (int64_t)kv_settings.memory_max_bytes;
     limits[KV_VALUE] = (int64_t)kv_settings.value_max_bytes;
@@ -84,7 +84,7 @@ void kv_config_begin(const domus_config *config)
 }
 
 /* Returns the value of a parameter of CONFIG as text: a constant, or a text written to `text`. */
-static const char *value_of_parameter(const struct parameter *parameter, char text[TEXT_BYTES])
+static const char *text_of_parameter_value(const struct parameter *parameter, char text[TEXT_BYTES])
 {
     static const char *const debug_words[] = {"no", "local", "yes"};
 
@@ -92,7 +92,7 @@ static const char *value_of_parameter(const struct parameter *parameter, char te
         return parameter->value;
     if (parameter->form == FIXED)
         return debug_words[kv_settings.debug];
-    snprintf(text, TEXT_BYTES, "%" PRIi64, kv_limit(parameter->limit));
+    snprintf(text, TEXT_BYTES, "%" PRIi64, kv_current_limit(parameter->limit));
     return text;
 }
 
@@ -108,7 +108,7 @@ static size_t copy_in_lower_case(domus_slice word, char text[NAME_MAX_BYTES])
     return size;
 }
 
-static bool is_parameter_asked_for(const domus_resp_command *command, const char *name)
+static bool does_config_get_name_parameter(const domus_resp_command *command, const char *name)
 {
     char pattern[NAME_MAX_BYTES];
 
@@ -128,16 +128,16 @@ static int answer_config_get(domus_stack *stack, const domus_resp_command *comma
     char text[TEXT_BYTES];
 
     for (const struct parameter *each = parameters; each != end; each++)
-        count += is_parameter_asked_for(command, each->name);
+        count += does_config_get_name_parameter(command, each->name);
     (void)domus_resp_add_map(&builder, count);
     for (const struct parameter *each = parameters; each != end; each++) {
-        if (!is_parameter_asked_for(command, each->name))
+        if (!does_config_get_name_parameter(command, each->name))
             continue;
-        const char *value = value_of_parameter(each, text);
+        const char *value = text_of_parameter_value(each, text);
         (void)domus_resp_add_bulk(&builder, each->name, strlen(each->name));
         (void)domus_resp_add_bulk(&builder, value, strlen(value));
     }
-    return kv_answer_built(stack, &builder);
+    return kv_answer_what_builder_has_made(stack, &builder);
 }
 
 /* --- changes ---------------------------------------------------------------------------------- */
@@ -187,7 +187,7 @@ static bool read_new_value(const struct parameter *parameter, domus_slice value,
     uint64_t bytes = 0;
 
     if (parameter->form == FIXED) {
-        const char *only = value_of_parameter(parameter, text);
+        const char *only = text_of_parameter_value(parameter, text);
         *ret_why = domus_resp_error_text("can't set immutable config");
         return domus_slice_equals(value, only, strlen(only));
     }
@@ -223,7 +223,7 @@ static int refuse_value_of_parameter(domus_stack *stack, const char *name, const
 
     (void)domus_resp_add_error(
         &builder, "ERR CONFIG SET failed (possibly related to argument '%s') - %s", name, why);
-    return kv_answer_built(stack, &builder);
+    return kv_answer_what_builder_has_made(stack, &builder);
 }
 
 static int refuse_unknown_parameter(domus_stack *stack, domus_slice word)
@@ -235,10 +235,11 @@ static int refuse_unknown_parameter(domus_stack *stack, domus_slice word)
     return kv_answer_error(stack, error.text);
 }
 
-static int answer_after_memory_change(domus_stack *stack, void *self, const domus_answer *answers)
+static int answer_ok_if_all_shards_answered(domus_stack *stack, void *self,
+                                            const domus_answer *answers)
 {
     struct kv_figures sum;
-    int error = kv_add_up_figures(answers, &sum);
+    int error = kv_add_up_answered_figures(answers, &sum);
 
     (void)self;
     if (error == 0 && sum.silent != 0)
@@ -248,16 +249,16 @@ static int answer_after_memory_change(domus_stack *stack, void *self, const domu
 
 /* Send a question about memory to all shards. A transaction does not wait for their answers:
  * commands that it sends to them later come behind. */
-static int ask_all_shards(domus_stack *stack, const struct kv_question *question)
+static int ask_all_shards_about_memory(domus_stack *stack, const struct kv_question *question)
 {
-    if (!kv_is_gathering())
-        return kv_ask_all_for_figures(stack, question, answer_after_memory_change);
-    int error = kv_ask_all_without_waiting(stack, question);
+    if (!kv_are_answers_gathered())
+        return kv_ask_shards_and_clerks_and_wait(stack, question, answer_ok_if_all_shards_answered);
+    int error = kv_ask_shards_and_clerks_only(stack, question);
     return error != 0 ? error : kv_answer_ok(stack);
 }
 
 /* Set all parameters that a CONFIG SET names, or none of them. */
-static int set_parameters(domus_stack *stack, const domus_resp_command *command)
+static int set_all_parameters_or_none(domus_stack *stack, const domus_resp_command *command)
 {
     int64_t values[PARAMETERS];
     bool is_set[PARAMETERS] = {false};
@@ -286,7 +287,7 @@ static int set_parameters(domus_stack *stack, const domus_resp_command *command)
     if (!is_memory)
         return kv_answer_ok(stack);
     struct kv_question question = {KV_LIMIT_MEMORY, kv_memory_max_of_shard()};
-    return ask_all_shards(stack, &question);
+    return ask_all_shards_about_memory(stack, &question);
 }
 
 /* --- the command ------------------------------------------------------------------------------ */
@@ -306,7 +307,8 @@ int kv_serve_config(domus_stack *stack, void *self, const void *payload)
     struct kv_session *session = self;
     struct kv_question reset = {.kind = KV_RESET_FIGURES};
     int result;
-    const struct kv_subcommand *row = kv_subcommand(stack, command, subcommands, &result);
+    const struct kv_subcommand *row =
+        kv_find_subcommand_or_answer_error(stack, command, subcommands, &result);
 
     if (row == NULL)
         return result;
@@ -314,8 +316,8 @@ int kv_serve_config(domus_stack *stack, void *self, const void *payload)
     if (strcmp(row->name, "get") == 0)
         return answer_config_get(stack, command);
     if (strcmp(row->name, "set") == 0)
-        return set_parameters(stack, command);
+        return set_all_parameters_or_none(stack, command);
     if (strcmp(row->name, "resetstat") == 0)
-        return ask_all_shards(stack, &reset);
+        return ask_all_shards_about_memory(stack, &reset);
     return kv_answer_error(stack, "ERR The server is running without a config file");
 }

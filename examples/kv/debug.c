@@ -21,7 +21,7 @@ bool kv_removes_expired_keys_at_once(void)
     return !atomic_load_explicit(&is_lazy, memory_order_relaxed);
 }
 
-static bool is_local_client(const struct kv_session *session)
+static bool does_client_connect_from_this_host(const struct kv_session *session)
 {
     static const char *const begins[] = {"127.", "[::1]", "unix:", "unnamed"};
 
@@ -32,10 +32,10 @@ static bool is_local_client(const struct kv_session *session)
     return false;
 }
 
-bool kv_may_send_debug(const struct kv_session *session)
+bool kv_may_client_send_debug(const struct kv_session *session)
 {
     return kv_settings.debug == KV_DEBUG_YES ||
-           (kv_settings.debug == KV_DEBUG_LOCAL && is_local_client(session));
+           (kv_settings.debug == KV_DEBUG_LOCAL && does_client_connect_from_this_host(session));
 }
 
 /* --- SLEEP ------------------------------------------------------------------------------------ */
@@ -62,7 +62,8 @@ static uint64_t read_sleep_ns(domus_slice text)
 
 /* Handle DEBUG SLEEP: in Redis the whole server sleeps; here only this connection does, so its
  * later commands wait, or, if a key is given, the shard of the key. */
-static int handle_debug_sleep(domus_stack *stack, const domus_resp_command *command)
+static int sleep_connection_or_forward_to_shard(domus_stack *stack,
+                                                const domus_resp_command *command)
 {
     uint64_t ns = read_sleep_ns(domus_resp_argument(command, 2));
 
@@ -72,13 +73,13 @@ static int handle_debug_sleep(domus_stack *stack, const domus_resp_command *comm
 }
 
 /* Run DEBUG SLEEP with a key: the shard sleeps, and all its commands wait behind a barrier. */
-int kv_run_debug(struct kv_call *call)
+int kv_run_debug_sleep_of_shard(struct kv_call *call)
 {
     uint64_t ns = read_sleep_ns(domus_resp_argument(call->command, 2));
 
     if (ns == 0)
         return kv_answer_ok(call->stack);
-    if (kv_is_gathering())
+    if (kv_are_answers_gathered())
         return kv_answer_error(call->stack, "ERR a shard cannot sleep in a transaction");
     int error = domus_barrier(call->stack);
     return error != 0 ? error : domus_sleep(call->stack, ns, answer_after_sleep);
@@ -113,7 +114,8 @@ static const struct {
     {"FALSE", {":0\r\n", "#f\r\n"}},
 };
 
-static int answer_protocol_sample(domus_stack *stack, const domus_resp_command *command)
+static int answer_with_sample_of_protocol_type(domus_stack *stack,
+                                               const domus_resp_command *command)
 {
     domus_slice word = domus_resp_argument(command, 2);
     domus_resp_reply reply = {.values = 1};
@@ -123,7 +125,7 @@ static int answer_protocol_sample(domus_stack *stack, const domus_resp_command *
             continue;
         const char *bytes = samples[i].bytes[command->version == 3];
         int error = domus_slice_copy(bytes, strlen(bytes), &reply.bytes);
-        return error != 0 ? error : kv_answer_reply(stack, reply);
+        return error != 0 ? error : kv_answer_reply_and_give_its_bytes(stack, reply);
     }
     return kv_answer_error(stack,
                            "ERR Wrong protocol type name. Please use one of the following: "
@@ -133,18 +135,18 @@ static int answer_protocol_sample(domus_stack *stack, const domus_resp_command *
 
 /* --- the command ------------------------------------------------------------------------------ */
 
-static int set_active_expiry(domus_stack *stack, domus_slice text)
+static int set_whether_expired_keys_go_at_once(domus_stack *stack, domus_slice text)
 {
     int64_t value = 0;
 
-    (void)kv_read_integer(domus_slice_data(text), text.size, &value);
+    (void)kv_read_integer_in_text(domus_slice_data(text), text.size, &value);
     atomic_store_explicit(&is_lazy, value == 0, memory_order_relaxed);
     return kv_answer_ok(stack);
 }
 
 /* Accept a setting of Redis for large elements, which changes nothing, because elements of lists
  * have only one form here. */
-static int accept_packed_threshold(domus_stack *stack, domus_slice text)
+static int check_and_ignore_packed_threshold(domus_stack *stack, domus_slice text)
 {
     uint64_t bytes;
 
@@ -161,20 +163,20 @@ int kv_serve_debug(domus_stack *stack, void *self, const void *payload)
     const struct kv_session *session = self;
     domus_slice word = domus_resp_argument(command, 1), value = domus_resp_argument(command, 2);
 
-    if (!kv_may_send_debug(session))
+    if (!kv_may_client_send_debug(session))
         return kv_answer_error(stack,
                                "ERR DEBUG command not allowed. If kv.debug is \"local\", you can "
                                "run it from a local connection, otherwise you need to set this "
                                "key in the configuration file, and then restart the server.");
     if (domus_resp_is(word, "SLEEP") && (command->count == 3 || command->count == 4))
-        return handle_debug_sleep(stack, command);
+        return sleep_connection_or_forward_to_shard(stack, command);
     if (domus_resp_is(word, "PROTOCOL") && command->count == 3)
-        return answer_protocol_sample(stack, command);
+        return answer_with_sample_of_protocol_type(stack, command);
     if (domus_resp_is(word, "SET-ACTIVE-EXPIRE") && command->count == 3)
-        return set_active_expiry(stack, value);
+        return set_whether_expired_keys_go_at_once(stack, value);
     if (domus_resp_is(word, "QUICKLIST-PACKED-THRESHOLD") && command->count == 3)
-        return accept_packed_threshold(stack, value);
+        return check_and_ignore_packed_threshold(stack, value);
     if (domus_resp_is(word, "RELOAD") || domus_resp_is(word, "LOADAOF"))
         return kv_answer_error(stack, "ERR this server keeps its keys in memory alone");
-    return kv_refuse_subcommand_form(stack, command);
+    return kv_answer_error_of_wrong_subcommand(stack, command);
 }

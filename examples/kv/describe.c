@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static void add_command_row(domus_resp_builder *builder, const struct kv_command *row)
+static void add_description_of_command(domus_resp_builder *builder, const struct kv_command *row)
 {
     (void)domus_resp_add_array(builder, 10);
     (void)domus_resp_add_bulk(builder, row->name, strlen(row->name));
@@ -25,20 +25,20 @@ static void add_command_rows(domus_resp_builder *builder, const domus_resp_comma
     if (command->count <= 2) {
         (void)domus_resp_add_array(builder, kv_command_count());
         for (uint32_t i = 0; i < kv_command_count(); i++)
-            add_command_row(builder, kv_command_of_index(i));
+            add_description_of_command(builder, kv_command_at_place_in_table(i));
         return;
     }
     (void)domus_resp_add_array(builder, command->count - 2);
     for (uint32_t i = 2; i < command->count; i++) {
         const struct kv_command *row = kv_command_find(domus_resp_argument(command, i));
         if (row != NULL)
-            add_command_row(builder, row);
+            add_description_of_command(builder, row);
         else
             (void)domus_resp_add_null(builder);
     }
 }
 
-static int answer_keys_of_command(domus_stack *stack, const domus_resp_command *command)
+static int answer_command_getkeys(domus_stack *stack, const domus_resp_command *command)
 {
     domus_resp_builder builder = {.version = command->version};
     const struct kv_command *row = kv_command_find(domus_resp_argument(command, 2));
@@ -52,7 +52,7 @@ static int answer_keys_of_command(domus_stack *stack, const domus_resp_command *
         return kv_answer_error(stack, "ERR The command has no key arguments");
     if (!kv_has_right_argument_count(row, count))
         return kv_answer_error(stack, "ERR Invalid number of arguments specified for command");
-    kv_find_keys(command, 2, row, &first, &last);
+    kv_find_first_and_last_key_argument(command, 2, row, &first, &last);
     if (first == 0)
         return kv_answer_error(stack, "ERR Invalid arguments specified for command");
     uint32_t step = row->step != 0 ? (uint32_t)row->step : 1;
@@ -61,14 +61,14 @@ static int answer_keys_of_command(domus_stack *stack, const domus_resp_command *
         domus_slice key = domus_resp_argument(command, i + 2);
         (void)domus_resp_add_bulk(&builder, domus_slice_data(key), key.size);
     }
-    return kv_answer_built(stack, &builder);
+    return kv_answer_what_builder_has_made(stack, &builder);
 }
 
-static void add_command_names(domus_resp_builder *builder)
+static void add_names_of_all_commands(domus_resp_builder *builder)
 {
     (void)domus_resp_add_array(builder, kv_command_count());
     for (uint32_t i = 0; i < kv_command_count(); i++) {
-        const char *name = kv_command_of_index(i)->name;
+        const char *name = kv_command_at_place_in_table(i)->name;
         (void)domus_resp_add_bulk(builder, name, strlen(name));
     }
 }
@@ -92,7 +92,8 @@ int kv_serve_command(domus_stack *stack, void *self, const void *payload)
     int result;
 
     session->seat.word = "";
-    if (command->count > 1 && (row = kv_subcommand(stack, command, subcommands, &result)) == NULL)
+    if (command->count > 1 &&
+        (row = kv_find_subcommand_or_answer_error(stack, command, subcommands, &result)) == NULL)
         return result;
     if (row != NULL)
         session->seat.word = row->name;
@@ -101,10 +102,10 @@ int kv_serve_command(domus_stack *stack, void *self, const void *payload)
     else if (strcmp(row->name, "count") == 0)
         (void)domus_resp_add_integer(&builder, kv_command_count());
     else if (strcmp(row->name, "getkeys") == 0)
-        return answer_keys_of_command(stack, command);
+        return answer_command_getkeys(stack, command);
     else if (strcmp(row->name, "docs") == 0)
         (void)domus_resp_add_map(&builder, 0);
     else
-        add_command_names(&builder);
-    return kv_answer_built(stack, &builder);
+        add_names_of_all_commands(&builder);
+    return kv_answer_what_builder_has_made(stack, &builder);
 }

@@ -68,7 +68,7 @@ void kv_desk_remove_session(struct kv_session *session)
 
 /* --- the clerk -------------------------------------------------------------------------------- */
 
-static int answer_desk_figures(domus_stack *stack, void *self, const void *payload)
+static int reply_with_figures_of_desk(domus_stack *stack, void *self, const void *payload)
 {
     const struct kv_question *question = payload;
 
@@ -91,7 +91,8 @@ static bool is_client_of_type(const struct kv_session *session, enum kv_client_t
            type == (session->subscriber != NULL ? KV_SUBSCRIBERS : KV_NORMAL);
 }
 
-static bool has_searched_id(const struct kv_session *session, const struct kv_search *search)
+static bool is_id_of_client_searched(const struct kv_session *session,
+                                     const struct kv_search *search)
 {
     for (uint32_t i = 0; i < search->id_count; i++) {
         if (search->ids[i] == session->id)
@@ -102,13 +103,13 @@ static bool has_searched_id(const struct kv_session *session, const struct kv_se
 
 bool kv_session_matches_search(const struct kv_session *session, const struct kv_search *search)
 {
-    return !session->seat.is_ending && has_searched_id(session, search) &&
+    return !session->seat.is_ending && is_id_of_client_searched(session, search) &&
            session->id != search->but && is_client_of_type(session, search->type) &&
            (search->address[0] == '\0' || strcmp(search->address, session->seat.peer) == 0) &&
            (search->local[0] == '\0' || strcmp(search->local, session->seat.local) == 0);
 }
 
-static int answer_client_lines(domus_stack *stack, const struct kv_search *search)
+static int reply_with_lines_of_matching_clients(domus_stack *stack, const struct kv_search *search)
 {
     domus_appender lines = {0};
     domus_slice slice;
@@ -123,7 +124,7 @@ static int answer_client_lines(domus_stack *stack, const struct kv_search *searc
     return error;
 }
 
-static int handle_search_of_desk(domus_stack *stack, void *self, const void *payload)
+static int list_end_or_find_matching_clients(domus_stack *stack, void *self, const void *payload)
 {
     const struct kv_search *search = payload;
     struct kv_found found = {.is_there = false};
@@ -131,7 +132,7 @@ static int handle_search_of_desk(domus_stack *stack, void *self, const void *pay
 
     (void)self;
     if (search->kind == KV_LIST_THEM)
-        return answer_client_lines(stack, search);
+        return reply_with_lines_of_matching_clients(stack, search);
     for (struct kv_session *each = desk.first; each != NULL; each = each->seat.next) {
         if (!kv_session_matches_search(each, search))
             continue;
@@ -148,7 +149,7 @@ static int handle_search_of_desk(domus_stack *stack, void *self, const void *pay
 
 /* End the waits of all clients on this desk, because the program ends and is a node of a
  * cluster. */
-static int end_waits_of_desk(domus_stack *stack, void *self, const void *payload)
+static int end_waits_of_all_clients_on_desk(domus_stack *stack, void *self, const void *payload)
 {
     (void)self, (void)payload;
     for (struct kv_session *each = desk.first; each != NULL; each = each->seat.next) {
@@ -163,9 +164,9 @@ static int end_waits_of_desk(domus_stack *stack, void *self, const void *payload
 const domus_behaviour kv_clerk = {
     .name = "clerk",
     .kind = DOMUS_CHANNELS,
-    .on = (const domus_on[]){{&kv_question_type, answer_desk_figures, 0},
-                             {&kv_search_type, handle_search_of_desk, 0},
-                             {&kv_wait_end_type, end_waits_of_desk, 0},
+    .on = (const domus_on[]){{&kv_question_type, reply_with_figures_of_desk, 0},
+                             {&kv_search_type, list_end_or_find_matching_clients, 0},
+                             {&kv_wait_end_type, end_waits_of_all_clients_on_desk, 0},
                              {NULL, NULL, 0}},
 };
 
@@ -173,7 +174,7 @@ const domus_behaviour kv_clerk = {
 
 uint64_t kv_memory_max(void)
 {
-    return (uint64_t)kv_limit(KV_MEMORY);
+    return (uint64_t)kv_current_limit(KV_MEMORY);
 }
 
 uint64_t kv_memory_max_of_shard(void)
@@ -188,7 +189,7 @@ uint64_t kv_memory_max_of_shard(void)
  * when it is read. */
 static _Atomic uint64_t lacks[KV_SHARDS_MAX];
 
-void kv_tell_room_of_store(const struct kv_store *store)
+void kv_store_publish_its_free_memory(const struct kv_store *store)
 {
     const struct kv_memory *memory = &store->memory;
     uint64_t used = memory->used_bytes < memory->bytes_max ? memory->used_bytes : memory->bytes_max;
@@ -197,23 +198,23 @@ void kv_tell_room_of_store(const struct kv_store *store)
                           memory_order_relaxed);
 }
 
-void kv_forget_room_of_shard(const struct kv_store *store)
+void kv_store_forget_published_memory(const struct kv_store *store)
 {
     atomic_store_explicit(&lacks[store->index], 0, memory_order_relaxed);
 }
 
-bool kv_shard_had_room(uint32_t shard, uint64_t bytes)
+bool kv_had_shard_memory_for_bytes(uint32_t shard, uint64_t bytes)
 {
     if (shard != KV_NO_SHARD)
         return bytes <= UINT64_MAX - atomic_load_explicit(&lacks[shard], memory_order_relaxed);
     for (shard = 0; shard < kv_shard_count; shard++) {
-        if (kv_shard_had_room(shard, bytes))
+        if (kv_had_shard_memory_for_bytes(shard, bytes))
             return true;
     }
     return false;
 }
 
-int kv_answer_figures_question(domus_stack *stack, void *self, const void *payload)
+int kv_reply_with_figures_of_shard(domus_stack *stack, void *self, const void *payload)
 {
     const struct kv_question *question = payload;
     struct kv_store *store = self;
@@ -222,7 +223,7 @@ int kv_answer_figures_question(domus_stack *stack, void *self, const void *paylo
         store->hits = store->misses = store->expired = 0;
     if (question->kind == KV_LIMIT_MEMORY)
         store->memory.bytes_max = question->value;
-    kv_tell_room_of_store(store);
+    kv_store_publish_its_free_memory(store);
     struct kv_figures figures = {.keys = store->table.count,
                                  .expiring = store->expiring,
                                  .expired = store->expired,
@@ -235,7 +236,7 @@ int kv_answer_figures_question(domus_stack *stack, void *self, const void *paylo
 
 /* --- asking them ------------------------------------------------------------------------------ */
 
-int kv_ask_all_without_waiting(domus_stack *stack, const struct kv_question *question)
+int kv_ask_shards_and_clerks_only(domus_stack *stack, const struct kv_question *question)
 {
     int error = 0;
 
@@ -246,15 +247,15 @@ int kv_ask_all_without_waiting(domus_stack *stack, const struct kv_question *que
     return error;
 }
 
-int kv_ask_all_for_figures(domus_stack *stack, const struct kv_question *question,
-                           domus_resumed *then)
+int kv_ask_shards_and_clerks_and_wait(domus_stack *stack, const struct kv_question *question,
+                                      domus_resumed *then)
 {
-    int error = kv_ask_all_without_waiting(stack, question);
+    int error = kv_ask_shards_and_clerks_only(stack, question);
 
     return error != 0 ? error : domus_wait_all(stack, then);
 }
 
-int kv_add_up_figures(const domus_answer *answers, struct kv_figures *ret_sum)
+int kv_add_up_answered_figures(const domus_answer *answers, struct kv_figures *ret_sum)
 {
     *ret_sum = (struct kv_figures){0};
     for (; answers != NULL; answers = answers->next) {
@@ -279,7 +280,8 @@ int kv_add_up_figures(const domus_answer *answers, struct kv_figures *ret_sum)
     return 0;
 }
 
-int kv_ask_clerks(domus_stack *stack, const struct kv_search *search, domus_resumed *then)
+int kv_ask_all_clerks_to_search(domus_stack *stack, const struct kv_search *search,
+                                domus_resumed *then)
 {
     int error = 0;
 
@@ -288,7 +290,7 @@ int kv_ask_clerks(domus_stack *stack, const struct kv_search *search, domus_resu
     return error != 0 ? error : domus_wait_all(stack, then);
 }
 
-void kv_print_bytes(char text[32], uint64_t bytes)
+void kv_print_bytes_with_unit(char text[32], uint64_t bytes)
 {
     static const char units[] = "BKMGTPE";
     double value = (double)bytes;

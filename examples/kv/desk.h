@@ -35,18 +35,18 @@ extern const domus_type kv_question_type;
 extern const domus_type kv_figures_type;
 
 /* The handler of a shard for a kv_question. */
-domus_handler kv_answer_figures_question;
+domus_handler kv_reply_with_figures_of_shard;
 
-/* Ask all shards and clerks for their figures, and continue with `then`, where kv_add_up_figures()
- * adds up the answers. */
-int kv_ask_all_for_figures(domus_stack *stack, const struct kv_question *question,
-                           domus_resumed *then);
+/* Ask all shards and clerks for their figures, and continue with `then`, where
+ * kv_add_up_answered_figures() adds up the answers. */
+int kv_ask_shards_and_clerks_and_wait(domus_stack *stack, const struct kv_question *question,
+                                      domus_resumed *then);
 /* Ask all shards and clerks for their figures, without waiting for the answers. */
-int kv_ask_all_without_waiting(domus_stack *stack, const struct kv_question *question);
-/* Add up the figures in the answers to kv_ask_all_for_figures(). Returns 0; the error of an answer.
- * In a cluster, shards that do not answer are counted instead, so that observers of a node get the
- * figures of the others. */
-int kv_add_up_figures(const domus_answer *answers, struct kv_figures *ret_sum);
+int kv_ask_shards_and_clerks_only(domus_stack *stack, const struct kv_question *question);
+/* Add up the figures in the answers to kv_ask_shards_and_clerks_and_wait(). Returns 0; the error of
+ * an answer. In a cluster, shards that do not answer are counted instead, so that observers of a
+ * node get the figures of the others. */
+int kv_add_up_answered_figures(const domus_answer *answers, struct kv_figures *ret_sum);
 
 #define KV_IDS_MOST 64u /* most ids of clients that one CLIENT LIST may name */
 
@@ -83,7 +83,8 @@ bool kv_session_matches_search(const struct kv_session *session, const struct kv
 
 extern const domus_type kv_search_type;
 
-int kv_ask_clerks(domus_stack *stack, const struct kv_search *search, domus_resumed *then);
+int kv_ask_all_clerks_to_search(domus_stack *stack, const struct kv_search *search,
+                                domus_resumed *then);
 
 /* Write the line that CLIENT LIST has for a connection. Thread-safety: the thread of the
  * connection. */
@@ -95,14 +96,14 @@ uint64_t kv_memory_max(void);
 uint64_t kv_memory_max_of_shard(void);
 
 /* Returns the most connections that are accepted at a time, as text. */
-const char *kv_clients_max(void);
+const char *kv_text_of_most_clients(void);
 
 /* Returns whether a connection may send the command DEBUG. */
-bool kv_may_send_debug(const struct kv_session *session);
+bool kv_may_client_send_debug(const struct kv_session *session);
 
 /* Write a number of bytes as Redis does for people, and read a number of bytes with a unit: 100,
  * 100k, 100mb; kb, mb and gb are powers of 1024, k, m and g of 1000. */
 bool kv_read_bytes_with_unit(domus_slice word, uint64_t *ret_bytes);
-void kv_print_bytes(char text[32], uint64_t bytes);
+void kv_print_bytes_with_unit(char text[32], uint64_t bytes);
 
 #endif

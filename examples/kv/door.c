@@ -21,7 +21,7 @@
     "ERR the command is larger than 500 KiB, and its keys are on another node of the cluster"
 #define KV_UNLIKE "ERR kv.shards and kv.hashKey are not the same on all nodes of the cluster"
 
-static void forget_shard_of_door(domus_stack *stack, struct kv_door *door)
+static void close_door_and_unwatch_its_shard(domus_stack *stack, struct kv_door *door)
 {
     if (door->is_open)
         (void)domus_unwatch(stack, door->down);
@@ -29,7 +29,8 @@ static void forget_shard_of_door(domus_stack *stack, struct kv_door *door)
 }
 
 /* Open a door, so that it forwards to the shard, which has told its address. */
-static int open_door_to(domus_stack *stack, struct kv_door *door, domus_address to)
+static int watch_shard_and_open_door_to_it(domus_stack *stack, struct kv_door *door,
+                                           domus_address to)
 {
     int error = domus_watch_actor(stack, to, &door->down);
 
@@ -42,7 +43,8 @@ static int open_door_to(domus_stack *stack, struct kv_door *door, domus_address 
     return 0;
 }
 
-static int handle_search_result(domus_stack *stack, void *self, const domus_answer *answer)
+static int open_door_to_found_shard_and_forward(domus_stack *stack, void *self,
+                                                const domus_answer *answer)
 {
     struct kv_door *door = self;
     int error = answer->error;
@@ -50,7 +52,8 @@ static int handle_search_result(domus_stack *stack, void *self, const domus_answ
     if (error == 0 && answer->type != &kv_here_type)
         return kv_answer_error(stack, KV_UNLIKE);
     if (error == 0)
-        error = open_door_to(stack, door, ((const struct kv_here *)answer->payload)->shard);
+        error = watch_shard_and_open_door_to_it(stack, door,
+                                                ((const struct kv_here *)answer->payload)->shard);
     if (error == 0)
         return domus_forward(stack, door->to);
     door->error = error;
@@ -59,8 +62,8 @@ static int handle_search_result(domus_stack *stack, void *self, const domus_answ
 }
 
 /* Pass on the ask to evacuate, which concerns only a shard that lives on this node. */
-static int pass_evacuation_to_found_shard(domus_stack *stack, void *self,
-                                          const domus_answer *answer)
+static int forward_evacuation_to_found_shard(domus_stack *stack, void *self,
+                                             const domus_answer *answer)
 {
     struct kv_door *door = self;
 
@@ -68,7 +71,7 @@ static int pass_evacuation_to_found_shard(domus_stack *stack, void *self,
         return answer->error != 0 ? answer->error : -EPROTO;
     domus_address shard = ((const struct kv_here *)answer->payload)->shard;
     if (!door->is_open)
-        (void)open_door_to(stack, door, shard);
+        (void)watch_shard_and_open_door_to_it(stack, door, shard);
     return domus_address_is_remote(shard) ? kv_answer_ok(stack) : domus_forward(stack, shard);
 }
 
@@ -84,13 +87,13 @@ static int search_for_shard(domus_stack *stack, struct kv_door *door, domus_resu
     int error = domus_barrier(stack);
     if (error != 0)
         return error;
-    kv_lookup_fill(&lookup);
+    kv_fill_lookup_with_own_settings(&lookup);
     snprintf(key, sizeof key, "%u", door->shard);
     return domus_grain_ask_within(stack, door->grains, key, &kv_lookup_type, &lookup, SEARCH_NS,
                                   then);
 }
 
-static int pass_message_to_shard(domus_stack *stack, void *self, const void *payload)
+static int forward_message_or_search_for_shard(domus_stack *stack, void *self, const void *payload)
 {
     struct kv_door *door = self;
 
@@ -99,31 +102,32 @@ static int pass_message_to_shard(domus_stack *stack, void *self, const void *pay
         int error = domus_forward(stack, door->to);
         if (error != -ESTALE && error != -EHOSTDOWN)
             return error;
-        forget_shard_of_door(stack, door);
+        close_door_and_unwatch_its_shard(stack, door);
     }
-    return search_for_shard(stack, door, handle_search_result);
+    return search_for_shard(stack, door, open_door_to_found_shard_and_forward);
 }
 
-static int pass_evacuation(domus_stack *stack, void *self, const void *payload)
+static int forward_evacuation_or_search_for_shard(domus_stack *stack, void *self,
+                                                  const void *payload)
 {
     struct kv_door *door = self;
 
     (void)payload;
     if (!door->is_open)
-        return search_for_shard(stack, door, pass_evacuation_to_found_shard);
+        return search_for_shard(stack, door, forward_evacuation_to_found_shard);
     return door->is_remote ? kv_answer_ok(stack) : domus_forward(stack, door->to);
 }
 
-static int pass_command_if_not_too_far(domus_stack *stack, void *self, const void *payload)
+static int forward_command_unless_too_long(domus_stack *stack, void *self, const void *payload)
 {
     const struct kv_door *door = self;
 
     if (door->is_remote && ((const domus_resp_command *)payload)->bytes.size > KV_TRAVEL_MAX)
         return kv_answer_error(stack, KV_TOO_FAR);
-    return pass_message_to_shard(stack, self, payload);
+    return forward_message_or_search_for_shard(stack, self, payload);
 }
 
-static int handle_ended_shard(domus_stack *stack, void *self, const void *payload)
+static int close_door_to_ended_shard(domus_stack *stack, void *self, const void *payload)
 {
     struct kv_door *door = self;
 
@@ -136,14 +140,14 @@ static int handle_ended_shard(domus_stack *stack, void *self, const void *payloa
 const domus_behaviour kv_door = {
     .name = "door",
     .state_size = sizeof(struct kv_door),
-    .on = (const domus_on[]){{&domus_resp_command_type, pass_command_if_not_too_far, 0},
-                             {&kv_question_type, pass_message_to_shard, 0},
-                             {&kv_exec_type, pass_message_to_shard, 0},
-                             {&kv_unwatch_type, pass_message_to_shard, 0},
-                             {&kv_unblock_type, pass_message_to_shard, 0},
-                             {&kv_leave_type, pass_message_to_shard, 0},
-                             {&kv_gift_type, pass_message_to_shard, 0},
-                             {&kv_evacuate_type, pass_evacuation, 0},
-                             {&domus_down_type, handle_ended_shard, 0},
+    .on = (const domus_on[]){{&domus_resp_command_type, forward_command_unless_too_long, 0},
+                             {&kv_question_type, forward_message_or_search_for_shard, 0},
+                             {&kv_exec_type, forward_message_or_search_for_shard, 0},
+                             {&kv_unwatch_type, forward_message_or_search_for_shard, 0},
+                             {&kv_unblock_type, forward_message_or_search_for_shard, 0},
+                             {&kv_leave_type, forward_message_or_search_for_shard, 0},
+                             {&kv_gift_type, forward_message_or_search_for_shard, 0},
+                             {&kv_evacuate_type, forward_evacuation_or_search_for_shard, 0},
+                             {&domus_down_type, close_door_to_ended_shard, 0},
                              {NULL, NULL, 0}},
 };

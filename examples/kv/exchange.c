@@ -67,7 +67,7 @@ static void update_peer_nodes(struct exchange *exchange)
     }
 }
 
-static int handle_spawned_envoy(domus_stack *stack, void *self, const domus_answer *answer)
+static int store_envoy_and_send_greeting(domus_stack *stack, void *self, const domus_answer *answer)
 {
     struct exchange *exchange = self;
     struct peer *peer = find_peer_node(exchange, exchange->spawns_at);
@@ -81,7 +81,7 @@ static int handle_spawned_envoy(domus_stack *stack, void *self, const domus_answ
 }
 
 /* Check for nodes that have no envoy yet, and spawn one there. One envoy is spawned at a time. */
-static int look_for_new_nodes(domus_stack *stack, void *self, const void *payload)
+static int spawn_envoy_on_new_node_at_timer(domus_stack *stack, void *self, const void *payload)
 {
     struct exchange *exchange = self;
 
@@ -95,7 +95,7 @@ static int look_for_new_nodes(domus_stack *stack, void *self, const void *payloa
         exchange->spawns = true;
         exchange->spawns_at = peer->node.id;
         int error = domus_cluster_spawn(stack, peer->node, KV_ENVOY, NULL, NULL, SPAWN_NS,
-                                        handle_spawned_envoy);
+                                        store_envoy_and_send_greeting);
         exchange->spawns = error == DOMUS_PARKED;
         /* an envoy that cannot be spawned now is tried again by the next check */
         return exchange->spawns ? error : 0;
@@ -105,11 +105,11 @@ static int look_for_new_nodes(domus_stack *stack, void *self, const void *payloa
 
 /* --- publishing ------------------------------------------------------------------------------- */
 
-static int ask_node_to_publish(domus_stack *stack, domus_address to,
-                               const domus_resp_command *command, uint64_t tag)
+static int ask_actor_to_publish_copy_of_command(domus_stack *stack, domus_address to,
+                                                const domus_resp_command *command, uint64_t tag)
 {
     domus_resp_command kept;
-    int error = kv_copy_command(command, &kept);
+    int error = kv_keep_command_without_copy(command, &kept);
 
     if (error != 0)
         return error;
@@ -121,8 +121,8 @@ static int ask_node_to_publish(domus_stack *stack, domus_address to,
 
 /* Add up the receivers of a PUBLISH on all nodes. A node that does not answer counts as having
  * none. */
-static int add_up_receivers(struct exchange *exchange, const domus_answer *answers,
-                            struct kv_published *ret_sum)
+static int add_up_receivers_on_all_nodes(struct exchange *exchange, const domus_answer *answers,
+                                         struct kv_published *ret_sum)
 {
     *ret_sum = (struct kv_published){0};
     for (; answers != NULL; answers = answers->next) {
@@ -142,18 +142,20 @@ static int add_up_receivers(struct exchange *exchange, const domus_answer *answe
     return 0;
 }
 
-static int answer_publish_command(domus_stack *stack, void *self, const domus_answer *answers)
+static int answer_publish_with_all_receivers(domus_stack *stack, void *self,
+                                             const domus_answer *answers)
 {
     struct kv_published sum;
-    int error = add_up_receivers(self, answers, &sum);
+    int error = add_up_receivers_on_all_nodes(self, answers, &sum);
 
     return error != 0 ? error : kv_answer_integer(stack, sum.receivers);
 }
 
-static int answer_publish_ask(domus_stack *stack, void *self, const domus_answer *answers)
+static int reply_with_receivers_for_transaction(domus_stack *stack, void *self,
+                                                const domus_answer *answers)
 {
     struct kv_published sum;
-    int error = add_up_receivers(self, answers, &sum);
+    int error = add_up_receivers_on_all_nodes(self, answers, &sum);
 
     return error != 0 ? error : domus_reply(stack, &kv_published_type, &sum);
 }
@@ -169,25 +171,26 @@ static int publish_to_nodes(domus_stack *stack, struct exchange *exchange,
             continue;
         if (command->bytes.size > KV_TRAVEL_MAX)
             return -EMSGSIZE;
-        asked += ask_node_to_publish(stack, peer->envoy, command, peer->node.id) == 0;
+        asked +=
+            ask_actor_to_publish_copy_of_command(stack, peer->envoy, command, peer->node.id) == 0;
     }
     if (asked == 0)
         return domus_forward(stack, kv_switchboard);
-    int error = ask_node_to_publish(stack, kv_switchboard, command, OWN);
+    int error = ask_actor_to_publish_copy_of_command(stack, kv_switchboard, command, OWN);
     return error != 0 ? error : domus_wait_all(stack, then);
 }
 
-static int handle_publish_command(domus_stack *stack, void *self, const void *payload)
+static int publish_to_nodes_for_publish_command(domus_stack *stack, void *self, const void *payload)
 {
-    return publish_to_nodes(stack, self, payload, answer_publish_command);
+    return publish_to_nodes(stack, self, payload, answer_publish_with_all_receivers);
 }
 
-static int handle_publish_ask(domus_stack *stack, void *self, const void *payload)
+static int publish_to_nodes_for_transaction(domus_stack *stack, void *self, const void *payload)
 {
-    return publish_to_nodes(stack, self, payload, answer_publish_ask);
+    return publish_to_nodes(stack, self, payload, reply_with_receivers_for_transaction);
 }
 
-static int mount_exchange(domus_stack *stack, void *self)
+static int arm_timer_for_new_nodes_at_mount(domus_stack *stack, void *self)
 {
     (void)self;
     return domus_after(stack, LOOK_NS, &look_type, NULL, NULL);
@@ -196,11 +199,11 @@ static int mount_exchange(domus_stack *stack, void *self)
 const domus_behaviour kv_exchange_behaviour = {
     .name = "exchange",
     .state_size = sizeof(struct exchange),
-    .on = (const domus_on[]){{&domus_resp_command_type, handle_publish_command, 0},
-                             {&kv_publish_type, handle_publish_ask, 0},
-                             {&look_type, look_for_new_nodes, 0},
+    .on = (const domus_on[]){{&domus_resp_command_type, publish_to_nodes_for_publish_command, 0},
+                             {&kv_publish_type, publish_to_nodes_for_transaction, 0},
+                             {&look_type, spawn_envoy_on_new_node_at_timer, 0},
                              {NULL, NULL, 0}},
-    .on_mount = mount_exchange,
+    .on_mount = arm_timer_for_new_nodes_at_mount,
 };
 
 /* --- envoys ----------------------------------------------------------------------------------- */
@@ -209,7 +212,7 @@ struct envoy {
     bool watches; /* whether the envoy watches the exchange that has spawned it */
 };
 
-static int handle_greeting(domus_stack *stack, void *self, const void *payload)
+static int watch_exchange_that_greets(domus_stack *stack, void *self, const void *payload)
 {
     struct envoy *envoy = self;
 
@@ -221,13 +224,13 @@ static int handle_greeting(domus_stack *stack, void *self, const void *payload)
 
 /* Pass a publication on to the switchboard of this node. The sending exchange is watched here, too,
  * because its greeting may be lost. */
-static int pass_publish_to_switchboard(domus_stack *stack, void *self, const void *payload)
+static int forward_publication_to_switchboard(domus_stack *stack, void *self, const void *payload)
 {
-    (void)handle_greeting(stack, self, payload);
+    (void)watch_exchange_that_greets(stack, self, payload);
     return domus_forward(stack, kv_switchboard);
 }
 
-static int handle_ended_exchange(domus_stack *stack, void *self, const void *payload)
+static int stop_envoy_of_ended_exchange(domus_stack *stack, void *self, const void *payload)
 {
     (void)self, (void)payload;
     return domus_stop(stack, domus_self(stack));
@@ -236,8 +239,8 @@ static int handle_ended_exchange(domus_stack *stack, void *self, const void *pay
 const domus_behaviour kv_envoy = {
     .name = "envoy",
     .state_size = sizeof(struct envoy),
-    .on = (const domus_on[]){{&kv_publish_type, pass_publish_to_switchboard, 0},
-                             {&kv_greeting_type, handle_greeting, 0},
-                             {&domus_down_type, handle_ended_exchange, 0},
+    .on = (const domus_on[]){{&kv_publish_type, forward_publication_to_switchboard, 0},
+                             {&kv_greeting_type, watch_exchange_that_greets, 0},
+                             {&domus_down_type, stop_envoy_of_ended_exchange, 0},
                              {NULL, NULL, 0}},
 };

@@ -14,7 +14,7 @@ int64_t kv_wall_clock_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-enum kv_time kv_time_of_option(domus_slice word)
+enum kv_time kv_kind_of_time_option(domus_slice word)
 {
     static const char *const words[] = {"EX", "PX", "EXAT", "PXAT"};
 
@@ -25,8 +25,8 @@ enum kv_time kv_time_of_option(domus_slice word)
     return KV_NO_TIME;
 }
 
-const char *kv_read_expiry_argument(struct kv_call *call, uint32_t i, enum kv_time time,
-                                    const char *invalid, uint64_t *ret_ms)
+const char *kv_read_expiry_time_of_argument(struct kv_call *call, uint32_t i, enum kv_time time,
+                                            const char *invalid, uint64_t *ret_ms)
 {
     int64_t now = (int64_t)call->store->now_ms, wall = call->store->wall_ms;
     bool is_date = time == KV_SECONDS_AT || time == KV_MS_AT;
@@ -87,7 +87,8 @@ static bool read_expire_conditions(struct kv_call *call, struct conditions *cond
     return wrong == NULL;
 }
 
-static bool expire_conditions_hold(struct conditions conditions, uint64_t before, uint64_t after)
+static bool do_conditions_of_expire_hold(struct conditions conditions, uint64_t before,
+                                         uint64_t after)
 {
     if ((conditions.if_none && before != 0) || (conditions.if_any && before == 0))
         return false;
@@ -96,7 +97,8 @@ static bool expire_conditions_hold(struct conditions conditions, uint64_t before
     return !conditions.if_sooner || before == 0 || after < before;
 }
 
-static int run_expire_command(struct kv_call *call, enum kv_time time, const char *invalid)
+static int set_expiry_as_expire_commands_do(struct kv_call *call, enum kv_time time,
+                                            const char *invalid)
 {
     struct conditions conditions = {0};
     uint64_t expires_ms = 0;
@@ -104,11 +106,11 @@ static int run_expire_command(struct kv_call *call, enum kv_time time, const cha
 
     if (!read_expire_conditions(call, &conditions, &result))
         return result;
-    const char *wrong = kv_read_expiry_argument(call, 2, time, invalid, &expires_ms);
+    const char *wrong = kv_read_expiry_time_of_argument(call, 2, time, invalid, &expires_ms);
     if (wrong != NULL)
         return kv_answer_error(call->stack, wrong);
-    struct kv_item **link = kv_find_item_of_call(call);
-    if (link == NULL || !expire_conditions_hold(conditions, (*link)->expires_ms, expires_ms))
+    struct kv_item **link = kv_find_item_at_key_of_call(call);
+    if (link == NULL || !do_conditions_of_expire_hold(conditions, (*link)->expires_ms, expires_ms))
         return kv_answer_integer(call->stack, 0);
     if (expires_ms == PAST)
         kv_store_remove(call->store, link);
@@ -119,29 +121,33 @@ static int run_expire_command(struct kv_call *call, enum kv_time time, const cha
 
 int kv_run_expire(struct kv_call *call)
 {
-    return run_expire_command(call, KV_SECONDS, "ERR invalid expire time in 'expire' command");
+    return set_expiry_as_expire_commands_do(call, KV_SECONDS,
+                                            "ERR invalid expire time in 'expire' command");
 }
 
 int kv_run_pexpire(struct kv_call *call)
 {
-    return run_expire_command(call, KV_MS, "ERR invalid expire time in 'pexpire' command");
+    return set_expiry_as_expire_commands_do(call, KV_MS,
+                                            "ERR invalid expire time in 'pexpire' command");
 }
 
 int kv_run_expireat(struct kv_call *call)
 {
-    return run_expire_command(call, KV_SECONDS_AT, "ERR invalid expire time in 'expireat' command");
+    return set_expiry_as_expire_commands_do(call, KV_SECONDS_AT,
+                                            "ERR invalid expire time in 'expireat' command");
 }
 
 int kv_run_pexpireat(struct kv_call *call)
 {
-    return run_expire_command(call, KV_MS_AT, "ERR invalid expire time in 'pexpireat' command");
+    return set_expiry_as_expire_commands_do(call, KV_MS_AT,
+                                            "ERR invalid expire time in 'pexpireat' command");
 }
 
 /* --- the time that is left -------------------------------------------------------------------- */
 
-static int answer_time_left(struct kv_call *call, uint64_t unit_ms)
+static int answer_time_until_key_expires(struct kv_call *call, uint64_t unit_ms)
 {
-    struct kv_item **link = kv_find_item_of_call(call);
+    struct kv_item **link = kv_find_item_at_key_of_call(call);
 
     if (link == NULL || (*link)->expires_ms == 0)
         return kv_answer_integer(call->stack, link == NULL ? -2 : -1);
@@ -151,17 +157,17 @@ static int answer_time_left(struct kv_call *call, uint64_t unit_ms)
 
 int kv_run_ttl(struct kv_call *call)
 {
-    return answer_time_left(call, 1000);
+    return answer_time_until_key_expires(call, 1000);
 }
 
 int kv_run_pttl(struct kv_call *call)
 {
-    return answer_time_left(call, 1);
+    return answer_time_until_key_expires(call, 1);
 }
 
 static int answer_expiry_date(struct kv_call *call, int64_t unit_ms)
 {
-    struct kv_item **link = kv_find_item_of_call(call);
+    struct kv_item **link = kv_find_item_at_key_of_call(call);
 
     if (link == NULL || (*link)->expires_ms == 0)
         return kv_answer_integer(call->stack, link == NULL ? -2 : -1);
@@ -183,7 +189,7 @@ int kv_run_pexpiretime(struct kv_call *call)
 
 int kv_run_persist(struct kv_call *call)
 {
-    struct kv_item **link = kv_find_item_of_call(call);
+    struct kv_item **link = kv_find_item_at_key_of_call(call);
 
     if (link == NULL || (*link)->expires_ms == 0)
         return kv_answer_integer(call->stack, 0);
@@ -191,24 +197,25 @@ int kv_run_persist(struct kv_call *call)
     return kv_answer_integer(call->stack, 1);
 }
 
-static bool has_getex_syntax(const struct kv_call *call, bool persists)
+static bool has_getex_right_argument_count(const struct kv_call *call, bool persists)
 {
     uint32_t count = call->command->count;
 
     if (count == 2 || persists)
         return count <= 3;
-    return count == 4 && kv_time_of_option(domus_resp_argument(call->command, 2)) != KV_NO_TIME;
+    return count == 4 &&
+           kv_kind_of_time_option(domus_resp_argument(call->command, 2)) != KV_NO_TIME;
 }
 
-static const char *read_getex_time(struct kv_call *call, uint64_t *ret_ms)
+static const char *read_expiry_time_of_getex(struct kv_call *call, uint64_t *ret_ms)
 {
     static const char invalid[] = "ERR invalid expire time in 'getex' command";
-    enum kv_time time = kv_time_of_option(domus_resp_argument(call->command, 2));
+    enum kv_time time = kv_kind_of_time_option(domus_resp_argument(call->command, 2));
     int64_t value = 1;
 
     if (kv_read_integer_argument(call, 3, &value) && value <= 0)
         return invalid;
-    return kv_read_expiry_argument(call, 3, time, invalid, ret_ms);
+    return kv_read_expiry_time_of_argument(call, 3, time, invalid, ret_ms);
 }
 
 int kv_run_getex(struct kv_call *call)
@@ -217,16 +224,16 @@ int kv_run_getex(struct kv_call *call)
     const char *wrong = NULL;
     uint64_t expires_ms = 0;
 
-    if (!has_getex_syntax(call, persists))
+    if (!has_getex_right_argument_count(call, persists))
         return kv_answer_error(call->stack, KV_SYNTAX);
-    struct kv_item **link = kv_find_item_of_call(call);
+    struct kv_item **link = kv_find_item_at_key_of_call(call);
     if (link == NULL)
         return kv_answer_null(call->stack);
     if (!kv_is_string(*link))
         return kv_answer_error(call->stack, KV_WRONG_TYPE);
-    if (call->command->count == 4 && (wrong = read_getex_time(call, &expires_ms)) != NULL)
+    if (call->command->count == 4 && (wrong = read_expiry_time_of_getex(call, &expires_ms)) != NULL)
         return kv_answer_error(call->stack, wrong);
-    int error = kv_answer_string_of_item(call->stack, *link);
+    int error = kv_answer_item_as_bulk_string(call->stack, *link);
     if (error == 0 && expires_ms == PAST)
         kv_store_remove(call->store, link);
     else if (error == 0 && (persists || expires_ms != 0))

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Read a number with a fraction as Redis does. */
-static bool read_float(const char *bytes, size_t size, long double *ret_value)
+static bool read_float_as_redis_does(const char *bytes, size_t size, long double *ret_value)
 {
     char text[KV_FLOAT_MAX];
     char *end;
@@ -26,9 +26,9 @@ static bool read_float(const char *bytes, size_t size, long double *ret_value)
              (fabsl(*ret_value) == HUGE_VALL || fpclassify(*ret_value) == FP_ZERO));
 }
 
-bool kv_read_float(domus_resp_bytes bytes, long double *ret_value)
+bool kv_read_float_of_resp_bytes(domus_resp_bytes bytes, long double *ret_value)
 {
-    return read_float(bytes.data, bytes.size, ret_value);
+    return read_float_as_redis_does(bytes.data, bytes.size, ret_value);
 }
 
 uint32_t kv_print_float(char text[KV_FLOAT_MAX], long double value)
@@ -48,7 +48,7 @@ uint32_t kv_print_float(char text[KV_FLOAT_MAX], long double value)
 
 int kv_run_incrbyfloat(struct kv_call *call)
 {
-    struct kv_item **link = kv_find_item_of_call(call);
+    struct kv_item **link = kv_find_item_at_key_of_call(call);
     domus_slice argument = domus_resp_argument(call->command, 2);
     domus_resp_bytes by_text = {domus_slice_data(argument), argument.size};
     char text[KV_FLOAT_MAX];
@@ -56,8 +56,8 @@ int kv_run_incrbyfloat(struct kv_call *call)
 
     if (link != NULL && !kv_is_string(*link))
         return kv_answer_error(call->stack, KV_WRONG_TYPE);
-    if ((link != NULL && !kv_read_float(kv_item_string(*link), &value)) ||
-        !kv_read_float(by_text, &by))
+    if ((link != NULL && !kv_read_float_of_resp_bytes(kv_item_string(*link), &value)) ||
+        !kv_read_float_of_resp_bytes(by_text, &by))
         return kv_answer_error(call->stack, "ERR value is not a valid float");
     value += by;
     if (isnan(value) || isinf(value))
@@ -67,5 +67,6 @@ int kv_run_incrbyfloat(struct kv_call *call)
         (link = kv_find_or_add_item(call, size <= DOMUS_RESP_SHORT_MAX ? size : 0)) == NULL)
         return -ENOMEM;
     int error = kv_item_set_string(&call->store->memory, link, text, size);
-    return error != 0 ? error : kv_answer_bytes(call->stack, (domus_resp_bytes){text, size});
+    return error != 0 ? error
+                      : kv_answer_bytes_as_bulk_string(call->stack, (domus_resp_bytes){text, size});
 }

@@ -9,17 +9,17 @@
  * for each thread is enough. */
 static _Thread_local domus_resp_builder *gathered;
 
-void kv_gather_answers_into(domus_resp_builder *array)
+void kv_gather_answers_of_transaction_in(domus_resp_builder *array)
 {
     gathered = array;
 }
 
-bool kv_is_gathering(void)
+bool kv_are_answers_gathered(void)
 {
     return gathered != NULL;
 }
 
-static int gather_bulk_bytes(domus_slice bytes)
+static int add_bulk_string_to_gathered(domus_slice bytes)
 {
     int error = domus_resp_add_bulk(gathered, domus_slice_data(bytes), bytes.size);
 
@@ -27,7 +27,7 @@ static int gather_bulk_bytes(domus_slice bytes)
     return error;
 }
 
-static int gather_built_reply(const domus_resp_reply *reply)
+static int add_built_reply_to_gathered(const domus_resp_reply *reply)
 {
     int error = domus_resp_add_reply(gathered, reply);
 
@@ -35,7 +35,7 @@ static int gather_built_reply(const domus_resp_reply *reply)
     return error;
 }
 
-static int gather_answer(const domus_type *type, const void *payload)
+static int add_answer_to_gathered_by_type(const domus_type *type, const void *payload)
 {
     if (type == &domus_resp_ok_type)
         return domus_resp_add_simple(gathered, "OK");
@@ -56,26 +56,26 @@ static int gather_answer(const domus_type *type, const void *payload)
         return domus_resp_add_error(gathered, "%.*s", (int)sizeof error->text, error->text);
     }
     if (type == &domus_slice_type)
-        return gather_bulk_bytes(*(const domus_slice *)payload);
-    return type == &domus_resp_reply_type ? gather_built_reply(payload) : -EOPNOTSUPP;
+        return add_bulk_string_to_gathered(*(const domus_slice *)payload);
+    return type == &domus_resp_reply_type ? add_built_reply_to_gathered(payload) : -EOPNOTSUPP;
 }
 
-static int gather_instead_of_reply(const domus_type *type, const void *payload)
+static int add_answer_to_running_transaction(const domus_type *type, const void *payload)
 {
     /* Gather an answer of the running transaction. If that fails, the builder keeps its first
      * error, so EXEC fails with it. */
-    (void)gather_answer(type, payload);
+    (void)add_answer_to_gathered_by_type(type, payload);
     return 0;
 }
 
-int kv_answer(domus_stack *stack, const domus_type *type, const void *payload)
+int kv_answer_or_gather_answer(domus_stack *stack, const domus_type *type, const void *payload)
 {
     if (__builtin_expect(gathered != NULL, false))
-        return gather_instead_of_reply(type, payload);
+        return add_answer_to_running_transaction(type, payload);
     return domus_reply(stack, type, payload);
 }
 
-void kv_gather_failed_command(int error)
+void kv_gather_error_of_failed_command(int error)
 {
     const char *text = error == -ENOMEM ? KV_OUT_OF_MEMORY
                        : error == -EBUSY || error == -ENOBUFS

@@ -11,7 +11,7 @@ static _Atomic(struct kv_gift *) returned[KV_SHARDS_MAX];
 /* for each shard the number of its gifts that were made and are not freed */
 static _Atomic uint32_t given[KV_SHARDS_MAX];
 
-static void give_gift_back(void *payload)
+static void return_gift_of_payload_to_its_shard(void *payload)
 {
     struct kv_gift *gift = *(struct kv_gift **)payload;
 
@@ -23,18 +23,19 @@ static void give_gift_back(void *payload)
     }
     _Atomic(struct kv_gift *) *list = &returned[gift->shard];
     gift->next = atomic_load_explicit(list, memory_order_relaxed);
-    /* Release: pairs with the acquire in kv_take_returned_gifts(), whose thread then sees the whole
-     * gift. */
+    /* Release: pairs with the acquire in kv_take_gifts_returned_to_shard(), whose thread then sees
+     * the whole gift. */
     while (!atomic_compare_exchange_weak_explicit(list, &gift->next, gift, memory_order_release,
                                                   memory_order_relaxed))
         ;
 }
 
-const domus_type kv_gift_type = {
-    .name = "gift", .size = sizeof(struct kv_gift *), .release = give_gift_back};
+const domus_type kv_gift_type = {.name = "gift",
+                                 .size = sizeof(struct kv_gift *),
+                                 .release = return_gift_of_payload_to_its_shard};
 
-struct kv_gift *kv_gift_new(uint32_t shard, enum kv_end end, domus_slice key, domus_slice elements,
-                            uint32_t count)
+struct kv_gift *kv_gift_new_of_popped_elements(uint32_t shard, enum kv_end end, domus_slice key,
+                                               domus_slice elements, uint32_t count)
 {
     struct kv_gift *gift = calloc(1, sizeof *gift);
 
@@ -63,12 +64,12 @@ void kv_gift_free(struct kv_gift *gift)
     free(gift);
 }
 
-bool kv_shard_has_gifts(uint32_t shard)
+bool kv_shard_has_gifts_under_way(uint32_t shard)
 {
     return atomic_load_explicit(&given[shard], memory_order_relaxed) != 0;
 }
 
-struct kv_gift *kv_take_returned_gifts(uint32_t shard)
+struct kv_gift *kv_take_gifts_returned_to_shard(uint32_t shard)
 {
     if (atomic_load_explicit(&returned[shard], memory_order_relaxed) == NULL)
         return NULL;

@@ -30,16 +30,16 @@ extern const domus_type kv_gift_type;
 
 /* Make a gift of elements that were taken from a list. The elements are consumed in every case.
  * Returns NULL without memory. */
-struct kv_gift *kv_gift_new(uint32_t shard, enum kv_end end, domus_slice key, domus_slice elements,
-                            uint32_t count);
+struct kv_gift *kv_gift_new_of_popped_elements(uint32_t shard, enum kv_end end, domus_slice key,
+                                               domus_slice elements, uint32_t count);
 /* Free a gift whose elements were sent to the peer, or were never taken from their list. */
 void kv_gift_free(struct kv_gift *gift);
 
 /* Returns whether any gifts of a shard are under way, or were given back to the shard and are not
  * freed. */
-bool kv_shard_has_gifts(uint32_t shard);
+bool kv_shard_has_gifts_under_way(uint32_t shard);
 
 /* Take the gifts that were given back to a shard, the last one first; NULL: none. */
-struct kv_gift *kv_take_returned_gifts(uint32_t shard);
+struct kv_gift *kv_take_gifts_returned_to_shard(uint32_t shard);
 
 #endif

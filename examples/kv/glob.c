@@ -13,7 +13,7 @@ struct class
 };
 
 /* Read a class behind its '['; a class without ']' extends to the end of the pattern. */
-static void read_byte_of_class(struct class *class, char byte)
+static void match_byte_with_class_of_pattern(struct class *class, char byte)
 {
     const char *at = class->at, *end = class->end;
     bool is_not = at < end && *at == '^';
@@ -41,13 +41,13 @@ static void read_byte_of_class(struct class *class, char byte)
 
 /* Returns the place where the pattern continues if its next part matches the byte; NULL if that
  * part does not match. */
-static const char *match_part_of_pattern(const char *at, const char *end, char byte)
+static const char *match_byte_with_next_pattern_part(const char *at, const char *end, char byte)
 {
     if (*at == '?')
         return at + 1;
     if (*at == '[') {
         struct class class = {at + 1, end, false};
-        read_byte_of_class(&class, byte);
+        match_byte_with_class_of_pattern(&class, byte);
         return class.fits ? class.at : NULL;
     }
     if (*at == '\\' && end - at >= 2)
@@ -69,7 +69,7 @@ bool kv_matches_pattern(const char *pattern, size_t pattern_size, const char *te
             continue;
         }
         if (at < end)
-            next = match_part_of_pattern(at, end, text[i]);
+            next = match_byte_with_next_pattern_part(at, end, text[i]);
         if (next != NULL) {
             at = next;
             i++;

@@ -10,12 +10,12 @@ int kv_run_hsetnx(struct kv_call *call)
 {
     struct kv_item **field;
 
-    if (kv_find_argument_field(call, &field) != 0)
+    if (kv_find_hash_field_of_second_argument(call, &field) != 0)
         return kv_answer_error(call->stack, KV_WRONG_TYPE);
     if (field != NULL)
         return kv_answer_integer(call->stack, 0);
-    int error = kv_set_field_of_call(call, domus_resp_argument(call->command, 2),
-                                     domus_resp_argument(call->command, 3));
+    int error = kv_set_field_of_hash_at_key(call, domus_resp_argument(call->command, 2),
+                                            domus_resp_argument(call->command, 3));
     return error < 0 ? error : kv_answer_integer(call->stack, 1);
 }
 
@@ -23,17 +23,17 @@ int kv_run_hstrlen(struct kv_call *call)
 {
     struct kv_item **field;
 
-    if (kv_find_argument_field(call, &field) != 0)
+    if (kv_find_hash_field_of_second_argument(call, &field) != 0)
         return kv_answer_error(call->stack, KV_WRONG_TYPE);
     return kv_answer_integer(call->stack, field != NULL ? (int64_t)kv_item_string(*field).size : 0);
 }
 
 /* Set the field of a call to a text that was computed, and is no argument of the command. */
-static int set_field_to_text(struct kv_call *call, char *text, uint32_t size)
+static int set_field_of_call_to_made_text(struct kv_call *call, char *text, uint32_t size)
 {
     domus_page page = {text};
-    int error = kv_set_field_of_call(call, domus_resp_argument(call->command, 2),
-                                     (domus_slice){&page, 0, size});
+    int error = kv_set_field_of_hash_at_key(call, domus_resp_argument(call->command, 2),
+                                            (domus_slice){&page, 0, size});
 
     return error < 0 ? error : 0;
 }
@@ -46,16 +46,16 @@ int kv_run_hincrby(struct kv_call *call)
 
     if (!kv_read_integer_argument(call, 3, &by))
         return kv_answer_error(call->stack, KV_NO_INTEGER);
-    if (kv_find_argument_field(call, &field) != 0)
+    if (kv_find_hash_field_of_second_argument(call, &field) != 0)
         return kv_answer_error(call->stack, KV_WRONG_TYPE);
     if (field != NULL) {
         domus_resp_bytes bytes = kv_item_string(*field);
-        if (!kv_read_integer(bytes.data, bytes.size, &value))
+        if (!kv_read_integer_in_text(bytes.data, bytes.size, &value))
             return kv_answer_error(call->stack, "ERR hash value is not an integer");
     }
     if (__builtin_add_overflow(value, by, &value))
         return kv_answer_error(call->stack, "ERR increment or decrement would overflow");
-    int error = set_field_to_text(call, text, kv_print_integer(text, value));
+    int error = set_field_of_call_to_made_text(call, text, kv_write_integer_as_text(text, value));
     return error != 0 ? error : kv_answer_integer(call->stack, value);
 }
 
@@ -66,20 +66,22 @@ int kv_run_hincrbyfloat(struct kv_call *call)
     char text[KV_FLOAT_MAX];
     long double value = 0, by;
 
-    if (!kv_read_float((domus_resp_bytes){domus_slice_data(argument), argument.size}, &by))
+    if (!kv_read_float_of_resp_bytes((domus_resp_bytes){domus_slice_data(argument), argument.size},
+                                     &by))
         return kv_answer_error(call->stack, "ERR value is not a valid float");
     if (isnan(by) || isinf(by))
         return kv_answer_error(call->stack, "ERR value is NaN or Infinity");
-    if (kv_find_argument_field(call, &field) != 0)
+    if (kv_find_hash_field_of_second_argument(call, &field) != 0)
         return kv_answer_error(call->stack, KV_WRONG_TYPE);
-    if (field != NULL && !kv_read_float(kv_item_string(*field), &value))
+    if (field != NULL && !kv_read_float_of_resp_bytes(kv_item_string(*field), &value))
         return kv_answer_error(call->stack, "ERR hash value is not a float");
     value += by;
     if (isnan(value) || isinf(value))
         return kv_answer_error(call->stack, "ERR increment would produce NaN or Infinity");
     uint32_t size = kv_print_float(text, value);
-    int error = set_field_to_text(call, text, size);
-    return error != 0 ? error : kv_answer_bytes(call->stack, (domus_resp_bytes){text, size});
+    int error = set_field_of_call_to_made_text(call, text, size);
+    return error != 0 ? error
+                      : kv_answer_bytes_as_bulk_string(call->stack, (domus_resp_bytes){text, size});
 }
 
 /* --- random fields ---------------------------------------------------------------------------- */
@@ -107,41 +109,43 @@ static void add_random_fields(domus_resp_builder *builder, const struct kv_table
 
 /* Choose job->found different random fields for HRANDFIELD. Each of the job->left fields that were
  * not considered yet has the same chance. */
-static int choose_different_fields(struct kv_call *call, struct kv_job *job)
+static int choose_next_different_random_fields(struct kv_call *call, struct kv_job *job)
 {
     const struct kv_table *fields = (*job->link)->fields;
 
     (void)call;
-    for (; job->found != 0 && job->at < kv_table_buckets(fields); job->at++) {
-        if (kv_job_piece_is_full(job, 0))
+    for (; job->found != 0 && job->at < kv_table_count_buckets(fields); job->at++) {
+        if (kv_job_add_cost_and_is_piece_full(job, 0))
             return 1;
-        for (struct kv_item *item = kv_table_bucket(fields, job->at);
+        for (struct kv_item *item = kv_table_first_item_of_bucket(fields, job->at);
              item != NULL && job->found != 0; item = item->next, job->left--) {
             if (kv_random_number() % (uint64_t)job->left >= (uint64_t)job->found)
                 continue;
             add_field_to_answer(&job->builder, item, job->is_set);
-            (void)kv_job_piece_is_full(job, kv_item_string(item).size);
+            (void)kv_job_add_cost_and_is_piece_full(job, kv_item_string(item).size);
             job->found--;
         }
     }
     return job->builder.bytes.error;
 }
 
-static int end_choice_of_fields(struct kv_call *call, struct kv_job *job, int error)
+static int answer_hrandfield_at_end_of_job(struct kv_call *call, struct kv_job *job, int error)
 {
     bool is_too_large = error == -EMSGSIZE && job->builder.bytes.error == 0;
 
     if (error == 0)
-        return kv_answer_built(call->stack, &job->builder);
+        return kv_answer_what_builder_has_made(call->stack, &job->builder);
     domus_resp_drop(&job->builder);
     return is_too_large ? kv_answer_error(call->stack, KV_TOO_LARGE) : error;
 }
 
-static int answer_with_different_fields(struct kv_call *call, struct kv_item **link, uint64_t count,
-                                        domus_resp_builder *builder, bool with_values)
+static int begin_job_of_different_random_fields(struct kv_call *call, struct kv_item **link,
+                                                uint64_t count, domus_resp_builder *builder,
+                                                bool with_values)
 {
-    struct kv_job job = {
-        .piece = choose_different_fields, .finish = end_choice_of_fields, .link = link};
+    struct kv_job job = {.piece = choose_next_different_random_fields,
+                         .finish = answer_hrandfield_at_end_of_job,
+                         .link = link};
     uint64_t all = (*link)->fields->count;
 
     if (count > all)
@@ -158,7 +162,7 @@ static int answer_with_different_fields(struct kv_call *call, struct kv_item **l
     job.is_set = with_values;
     job.left = (int64_t)all;
     job.found = (int64_t)count;
-    return kv_run_job(call, &job);
+    return kv_run_job_and_park_if_long(call, &job);
 }
 
 int kv_run_hrandfield(struct kv_call *call)
@@ -169,7 +173,7 @@ int kv_run_hrandfield(struct kv_call *call)
     struct kv_item **link;
     int64_t count = 0;
 
-    builder.bytes.size_max = kv_answer_bytes_max();
+    builder.bytes.size_max = kv_most_bytes_of_one_answer();
     if (arguments > 2 && !kv_read_integer_argument(call, 2, &count))
         return kv_answer_error(call->stack, KV_NO_INTEGER);
     if (arguments > 4 ||
@@ -177,20 +181,21 @@ int kv_run_hrandfield(struct kv_call *call)
         return kv_answer_error(call->stack, KV_SYNTAX);
     if (count < -KV_FIELDS_MOST || count > INT64_MAX / 2)
         return kv_answer_error(call->stack, "ERR value is out of range");
-    int there = kv_find_hash_of_call(call, &link);
+    int there = kv_find_hash_at_key_of_call(call, &link);
     if (there < 0)
         return kv_answer_error(call->stack, KV_WRONG_TYPE);
     if (arguments == 2) {
         const struct kv_item *item = there != 0 ? kv_table_random_item((*link)->fields) : NULL;
-        return item != NULL
-                   ? kv_answer_bytes(call->stack, (domus_resp_bytes){item->bytes, item->key_size})
-                   : kv_answer_null(call->stack);
+        return item != NULL ? kv_answer_bytes_as_bulk_string(
+                                  call->stack, (domus_resp_bytes){item->bytes, item->key_size})
+                            : kv_answer_null(call->stack);
     }
     if (there == 0)
         (void)domus_resp_add_array(&builder, 0);
     else if (count < 0)
         add_random_fields(&builder, (*link)->fields, (uint32_t)-count, with_values);
     else
-        return answer_with_different_fields(call, link, (uint64_t)count, &builder, with_values);
-    return kv_answer_built(call->stack, &builder);
+        return begin_job_of_different_random_fields(call, link, (uint64_t)count, &builder,
+                                                    with_values);
+    return kv_answer_what_builder_has_made(call->stack, &builder);
 }

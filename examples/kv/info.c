@@ -10,12 +10,12 @@
 
 static int64_t begun_ms;
 
-void kv_note_program_begin(void)
+void kv_record_when_program_began(void)
 {
     begun_ms = kv_wall_clock_ms();
 }
 
-int64_t kv_program_begin_s(void)
+int64_t kv_time_when_program_began_s(void)
 {
     return begun_ms / 1000;
 }
@@ -42,7 +42,7 @@ static void add_clients_section(domus_appender *text, const struct kv_figures *s
                             "connected_clients:%" PRIu64 "\r\ncluster_connections:0\r\n"
                             "maxclients:%s\r\nblocked_clients:%" PRIu64 "\r\n"
                             "tracking_clients:0\r\n",
-                            sum->clients, kv_clients_max(), sum->waiting);
+                            sum->clients, kv_text_of_most_clients(), sum->waiting);
 }
 
 static uint64_t resident_bytes_of_process(void)
@@ -62,8 +62,8 @@ static void add_memory_section(domus_appender *text, const struct kv_figures *su
 {
     char used[32], most[32];
 
-    kv_print_bytes(used, sum->used_bytes);
-    kv_print_bytes(most, kv_memory_max());
+    kv_print_bytes_with_unit(used, sum->used_bytes);
+    kv_print_bytes_with_unit(most, kv_memory_max());
     (void)domus_append_text(text,
                             "used_memory:%" PRIu64 "\r\nused_memory_human:%s\r\n"
                             "used_memory_rss:%" PRIu64 "\r\nmaxmemory:%" PRIu64
@@ -139,7 +139,7 @@ static const struct {
     {"Keyspace", "KEYSPACE", add_keyspace_section, true},
 };
 
-static bool is_section_asked_for(const domus_resp_command *command, const char *name)
+static bool is_section_of_info_asked_for(const domus_resp_command *command, const char *name)
 {
     for (uint32_t i = 1; i < command->count; i++) {
         domus_slice word = domus_resp_argument(command, i);
@@ -150,20 +150,21 @@ static bool is_section_asked_for(const domus_resp_command *command, const char *
     return command->count == 1;
 }
 
-static int answer_with_info(domus_stack *stack, void *self, const domus_answer *answers)
+static int answer_with_info_and_added_figures(domus_stack *stack, void *self,
+                                              const domus_answer *answers)
 {
     const struct kv_scatter *frame = domus_frame(stack);
     domus_resp_builder builder = {.version = frame->command->version};
     domus_appender text = {0};
     struct kv_figures sum;
     domus_slice slice;
-    int error = kv_add_up_figures(answers, &sum);
+    int error = kv_add_up_answered_figures(answers, &sum);
 
     (void)self;
     if (error != 0)
         return error;
     for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++) {
-        if (!is_section_asked_for(frame->command, sections[i].name))
+        if (!is_section_of_info_asked_for(frame->command, sections[i].name))
             continue;
         (void)domus_append_text(&text, "%s# %s\r\n", text.size != 0 ? "\r\n" : "",
                                 sections[i].title);
@@ -174,7 +175,7 @@ static int answer_with_info(domus_stack *stack, void *self, const domus_answer *
         return error;
     (void)domus_resp_add_verbatim(&builder, "txt", domus_slice_data(slice), slice.size);
     domus_slice_free(slice);
-    return kv_answer_built(stack, &builder);
+    return kv_answer_what_builder_has_made(stack, &builder);
 }
 
 int kv_serve_info(domus_stack *stack, void *self, const void *payload)
@@ -185,11 +186,11 @@ int kv_serve_info(domus_stack *stack, void *self, const void *payload)
     frame->command = payload;
     bool has_figures = false;
     for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++)
-        has_figures = has_figures ||
-                      (sections[i].has_figures && is_section_asked_for(payload, sections[i].name));
+        has_figures = has_figures || (sections[i].has_figures &&
+                                      is_section_of_info_asked_for(payload, sections[i].name));
     /* Answer at once if no shard has to be asked: a node is asked by INFO whether it is up, before
      * its shards live anywhere. */
     if (!has_figures)
-        return answer_with_info(stack, self, NULL);
-    return kv_ask_all_for_figures(stack, &question, answer_with_info);
+        return answer_with_info_and_added_figures(stack, self, NULL);
+    return kv_ask_shards_and_clerks_and_wait(stack, &question, answer_with_info_and_added_figures);
 }

@@ -20,7 +20,7 @@ static int run_piece_of_job(struct kv_call *call, struct kv_job *job)
 }
 
 /* End a job that was parked. */
-static int end_parked_job(struct kv_call *call, struct kv_job *job, int error)
+static int finish_and_free_parked_job(struct kv_call *call, struct kv_job *job, int error)
 {
     struct kv_store *store = call->store;
 
@@ -28,8 +28,8 @@ static int end_parked_job(struct kv_call *call, struct kv_job *job, int error)
     int result = job->finish(call, job, error);
     /* Note the change now: when the command was parked, it had not changed anything yet. */
     if (store->observed != NULL) {
-        kv_note_changed_key(store, call->hash, call->key);
-        kv_serve_waiting_clients(call->stack, store);
+        kv_mark_key_if_command_changed_it(store, call->hash, call->key);
+        kv_serve_clients_that_wait_at_changed(call->stack, store);
     }
     domus_resp_command_type.release(&job->command);
     free(job);
@@ -51,14 +51,14 @@ static int continue_job(domus_stack *stack, void *self, const domus_answer *answ
         result = run_piece_of_job(&call, job);
     if (result > 0)
         result = domus_sleep(stack, MOMENT_NS, continue_job);
-    return result == DOMUS_PARKED ? result : end_parked_job(&call, job, result);
+    return result == DOMUS_PARKED ? result : finish_and_free_parked_job(&call, job, result);
 }
 
 /* Park the conversation with a copy of the job, to continue later. */
-static int park_job(struct kv_call *call, const struct kv_job *begun)
+static int copy_and_park_job(struct kv_call *call, const struct kv_job *begun)
 {
     struct kv_job *job = malloc(sizeof *job);
-    int error = job != NULL ? kv_copy_command(call->command, &job->command) : -ENOMEM;
+    int error = job != NULL ? kv_keep_command_without_copy(call->command, &job->command) : -ENOMEM;
 
     if (error != 0) {
         struct kv_job failed = *begun;
@@ -77,15 +77,15 @@ static int park_job(struct kv_call *call, const struct kv_job *begun)
     int result = domus_barrier(call->stack);
     if (result == 0)
         result = domus_sleep(call->stack, MOMENT_NS, continue_job);
-    return result == DOMUS_PARKED ? result : end_parked_job(&later, job, result);
+    return result == DOMUS_PARKED ? result : finish_and_free_parked_job(&later, job, result);
 }
 
-int kv_run_job(struct kv_call *call, const struct kv_job *begun)
+int kv_run_job_and_park_if_long(struct kv_call *call, const struct kv_job *begun)
 {
     struct kv_job job = *begun;
     int result = run_piece_of_job(call, &job);
 
-    for (uint32_t i = 0; result > 0 && kv_is_gathering(); i++)
+    for (uint32_t i = 0; result > 0 && kv_are_answers_gathered(); i++)
         result = i < PIECES_OF_TRANSACTION ? run_piece_of_job(call, &job) : -EMSGSIZE;
-    return result > 0 ? park_job(call, &job) : job.finish(call, &job, result);
+    return result > 0 ? copy_and_park_job(call, &job) : job.finish(call, &job, result);
 }

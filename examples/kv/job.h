@@ -48,11 +48,11 @@ struct kv_job {
 };
 
 /* Run a copy of a job in pieces, and answer the call when it is done. */
-int kv_run_job(struct kv_call *call, const struct kv_job *job);
+int kv_run_job_and_park_if_long(struct kv_call *call, const struct kv_job *job);
 
 /* Add the cost of an element to the current piece of a job. Returns whether the piece is long
  * enough, and ends. */
-static inline bool kv_job_piece_is_full(struct kv_job *job, uint64_t cost)
+static inline bool kv_job_add_cost_and_is_piece_full(struct kv_job *job, uint64_t cost)
 {
     job->cost += 64 + cost;
     return job->cost >= KV_JOB_COST;

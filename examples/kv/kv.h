@@ -141,11 +141,11 @@ struct kv_command {
 };
 
 /* Make the index of the commands. The program calls it once. */
-void kv_make_command_index(void);
+void kv_make_index_of_command_names(void);
 /* Returns the row of the command that has a name; NULL: there is none. */
 const struct kv_command *kv_command_find(domus_slice name);
 uint32_t kv_command_count(void);
-const struct kv_command *kv_command_of_index(uint32_t i);
+const struct kv_command *kv_command_at_place_in_table(uint32_t i);
 bool kv_has_right_argument_count(const struct kv_command *row, uint32_t count);
 /* Answer that a command has too few or too many arguments. */
 int kv_refuse_argument_count(domus_stack *stack, const struct kv_command *row);
@@ -153,44 +153,47 @@ int kv_refuse_argument_count(domus_stack *stack, const struct kv_command *row);
 /* Find the keys of a command whose name is argument `begin`. They are every `step`-th argument from
  * `*ret_first` to the last key, counted from `begin`. A `*ret_first` of 0: there are no keys, or
  * their number is wrong. */
-void kv_find_keys(const domus_resp_command *command, uint32_t begin, const struct kv_command *row,
-                  uint32_t *ret_first, uint32_t *ret_last);
+void kv_find_first_and_last_key_argument(const domus_resp_command *command, uint32_t begin,
+                                         const struct kv_command *row, uint32_t *ret_first,
+                                         uint32_t *ret_last);
 
 /* Find the shard of all keys of a command. Returns false if the keys lie on several shards. */
-bool kv_find_shard(const domus_resp_command *command, const struct kv_command *row,
-                   uint32_t *ret_shard);
+bool kv_find_only_shard_of_all_keys(const domus_resp_command *command, const struct kv_command *row,
+                                    uint32_t *ret_shard);
 
 /* Copy a command, so that the copy owns its bytes. Returns 0; -ENOMEM. */
-int kv_copy_command(const domus_resp_command *command, domus_resp_command *ret_command);
+int kv_keep_command_without_copy(const domus_resp_command *command,
+                                 domus_resp_command *ret_command);
 
 /* Returns the shard of a key. Only the part of the key in {} counts, if there is one. */
 uint32_t kv_shard_of_key(domus_slice key);
 
 /* Update what is derived from the state of a connection, after that state has changed. */
-void kv_session_settle(struct kv_session *session);
+void kv_session_update_whether_plain(struct kv_session *session);
 
 /* Behaviour of a session while one of its commands waits: the session is told when its client
  * ends. */
 extern const domus_behaviour kv_waiting_session;
-domus_handler kv_handle_end_while_waiting;
+domus_handler kv_tell_shard_that_waiting_client_left;
 
 /* Give a connection a name. Returns false if the bytes cannot be a name. */
 bool kv_set_client_name(struct kv_session *session, domus_slice name);
 
 /* Note the configuration of domus and the time at which the program began. Called once, before the
  * first connection. */
-void kv_config_begin(const domus_config *config);
-void kv_note_program_begin(void);
-int64_t
-kv_program_begin_s(void); /* Returns the wall clock, in seconds, at which the program began. */
+void kv_config_set_limits_at_start(const domus_config *config);
+void kv_record_when_program_began(void);
+int64_t kv_time_when_program_began_s(
+    void); /* Returns the wall clock, in seconds, at which the program began. */
 
 extern const domus_behaviour kv_shard;
-/* type of the event at which a store removes expired keys (kv_begin_store_turn() begins its timer)
+/* type of the event at which a store removes expired keys (kv_set_store_time_and_arm_timer() begins
+ * its timer)
  */
 extern const domus_type kv_expire_type;
 extern const domus_behaviour kv_sessions;
 /* Copy what sessions need from the settings. The program calls it once. */
-void kv_set_up_sessions(void);
+void kv_fill_options_of_client_protocol(void);
 
 /* bytes of the frame of a conversation that handles a command on the channel */
 #define KV_FRAME 16u
@@ -202,41 +205,43 @@ struct kv_scatter {
 };
 
 /* Answer a command whose keys lie on several shards, or that all shards run. */
-int kv_scatter(domus_stack *stack, const domus_resp_command *command, const struct kv_command *row);
+int kv_ask_all_shards_of_command(domus_stack *stack, const domus_resp_command *command,
+                                 const struct kv_command *row);
 
 /* Reply with the answer of a shard without a change. The shard may live on another node. */
-int kv_answer_as_shard(domus_stack *stack, const domus_answer *answer);
+int kv_pass_answer_of_shard_to_client(domus_stack *stack, const domus_answer *answer);
 
 /* --- answers ----------------------------------------------------------------------------------
  *
  * All commands answer by these, and not by domus_reply(), because the answers of a transaction are
- * gathered: they become elements of `array` until kv_gather_answers_into(NULL). */
+ * gathered: they become elements of `array` until kv_gather_answers_of_transaction_in(NULL). */
 
-void kv_gather_answers_into(domus_resp_builder *array);
-bool kv_is_gathering(void);
+void kv_gather_answers_of_transaction_in(domus_resp_builder *array);
+bool kv_are_answers_gathered(void);
 /* Note that a command of the running transaction has failed with a negative errno and without an
  * answer. */
-void kv_gather_failed_command(int error);
+void kv_gather_error_of_failed_command(int error);
 
 int kv_answer_error(domus_stack *stack, const char *text);
 int kv_answer_integer(domus_stack *stack, int64_t value);
 int kv_answer_ok(domus_stack *stack);
 int kv_answer_null(domus_stack *stack);
 /* Reply with the string of an item. A long string is not copied: the reply refers to it. */
-int kv_answer_string_of_item(domus_stack *stack, const struct kv_item *item);
-int kv_answer_bytes(domus_stack *stack, domus_resp_bytes bytes);
-int kv_answer(domus_stack *stack, const domus_type *type, const void *payload);
+int kv_answer_item_as_bulk_string(domus_stack *stack, const struct kv_item *item);
+int kv_answer_bytes_as_bulk_string(domus_stack *stack, domus_resp_bytes bytes);
+int kv_answer_or_gather_answer(domus_stack *stack, const domus_type *type, const void *payload);
 /* Reply to a command with the answer that `builder` has built. */
-int kv_answer_built(domus_stack *stack, domus_resp_builder *builder);
+int kv_answer_what_builder_has_made(domus_stack *stack, domus_resp_builder *builder);
 /* Reply to a command with the answer that `builder` has built, and give the connection the state
  * that its session has now. */
-int kv_answer_and_change_connection(domus_stack *stack, const struct kv_session *session,
-                                    domus_resp_builder *builder, domus_resp_answering answering);
+int kv_answer_and_set_answering_of_client(domus_stack *stack, const struct kv_session *session,
+                                          domus_resp_builder *builder,
+                                          domus_resp_answering answering);
 /* Reply to a command with `reply`, which is consumed in every case. */
-int kv_answer_reply(domus_stack *stack, domus_resp_reply reply);
+int kv_answer_reply_and_give_its_bytes(domus_stack *stack, domus_resp_reply reply);
 
 /* Returns the most bytes that one answer may have. */
-uint32_t kv_answer_bytes_max(void);
+uint32_t kv_most_bytes_of_one_answer(void);
 
 #define KV_TOO_LONG      "ERR the answer is longer than kv.answerMax"
 #define KV_LONG_PATTERN  "ERR the pattern is too long"
@@ -249,13 +254,13 @@ uint32_t kv_answer_bytes_max(void);
 /* --- arguments -------------------------------------------------------------------------------- */
 
 /* Read an integer as Redis does: no spaces, no plus, no leading zeros. */
-bool kv_read_integer(const char *bytes, size_t size, int64_t *ret_value);
+bool kv_read_integer_in_text(const char *bytes, size_t size, int64_t *ret_value);
 /* Print an integer as text. Returns the number of bytes; no zero follows them. */
-uint32_t kv_print_integer(char text[21], int64_t value);
+uint32_t kv_write_integer_as_text(char text[21], int64_t value);
 /* most fields that HRANDFIELD may choose when it may choose a field again */
 #define KV_FIELDS_MOST 65536
 #define KV_FLOAT_MAX   5120 /* most bytes of a number with a fraction as text */
-bool kv_read_float(domus_resp_bytes bytes, long double *ret_value);
+bool kv_read_float_of_resp_bytes(domus_resp_bytes bytes, long double *ret_value);
 /* Print a number with a fraction as text. Returns the number of bytes; no zero follows them. */
 uint32_t kv_print_float(char text[KV_FLOAT_MAX], long double value);
 bool kv_read_integer_argument(const struct kv_call *call, uint32_t i, int64_t *ret_value);
@@ -263,19 +268,19 @@ bool kv_read_integer_argument(const struct kv_call *call, uint32_t i, int64_t *r
 /* --- in the shard ----------------------------------------------------------------------------- */
 
 /* Begin a turn of a shard: the store reads the clock. */
-void kv_begin_store_turn(domus_stack *stack, struct kv_store *store);
+void kv_set_store_time_and_arm_timer(domus_stack *stack, struct kv_store *store);
 /* Run a command in a shard; its arguments are checked already. Returns what the function of its row
  * returns. */
-int kv_run_command_of_row(domus_stack *stack, struct kv_store *store,
-                          const domus_resp_command *command, const struct kv_command *row);
+int kv_run_command_on_store(domus_stack *stack, struct kv_store *store,
+                            const domus_resp_command *command, const struct kv_command *row);
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
 /* Make argument `i` of a call the key that the call works on. */
-void kv_select_argument_as_key(struct kv_call *call, uint32_t i);
+void kv_make_argument_key_of_call(struct kv_call *call, uint32_t i);
 
 /* Find the item of the key of a call; NULL: there is none. */
-struct kv_item **kv_find_item_of_call(struct kv_call *call);
+struct kv_item **kv_find_item_at_key_of_call(struct kv_call *call);
 /* Find the item of the key of a call, or add an item without a value. NULL: no memory. */
 struct kv_item **kv_find_or_add_item(struct kv_call *call, uint32_t room);
 bool kv_is_string(const struct kv_item *item);
@@ -283,20 +288,20 @@ bool kv_is_string(const struct kv_item *item);
 const char *kv_name_of_type(const struct kv_item *item);
 /* Returns whether the store may take `size` more bytes; if it may not, some trash is freed
  * first. */
-bool kv_store_has_room(struct kv_store *store, uint64_t size);
+bool kv_store_has_memory_for_bytes(struct kv_store *store, uint64_t size);
 /* Tell other threads how much room the store has; and whether a shard, or (KV_NO_SHARD) any of
  * them, had room for so many bytes when it was last told, which is a moment ago. */
-void kv_tell_room_of_store(const struct kv_store *store);
+void kv_store_publish_its_free_memory(const struct kv_store *store);
 /* Note that the shard of the store is no longer on this node. */
-void kv_forget_room_of_shard(const struct kv_store *store);
-bool kv_shard_had_room(uint32_t shard, uint64_t bytes);
+void kv_store_forget_published_memory(const struct kv_store *store);
+bool kv_had_shard_memory_for_bytes(uint32_t shard, uint64_t bytes);
 /* Find the list that is the value of the key of a call. Returns 1; 0 if there is no such key;
  * -EINVAL for another kind of value. */
-int kv_find_list_of_call(struct kv_call *call, struct kv_item ***ret_link);
+int kv_find_list_at_key_of_call(struct kv_call *call, struct kv_item ***ret_link);
 
 /* Add the key of a call, which must not be in the store yet, with an empty list. NULL: no
  * memory. */
-struct kv_item **kv_add_key_with_list(struct kv_call *call);
+struct kv_item **kv_add_empty_list_at_key_of_call(struct kv_call *call);
 
 /* Set the value of the key of a call to a string. Returns 0; -ENOMEM, and the key is unchanged. */
 int kv_set_key_to_string(struct kv_call *call, domus_slice value, bool keeps_expiry);
@@ -304,12 +309,12 @@ int kv_set_key_to_string(struct kv_call *call, domus_slice value, bool keeps_exp
 enum kv_time { KV_NO_TIME, KV_SECONDS, KV_MS, KV_SECONDS_AT, KV_MS_AT };
 
 /* Returns which kind of time an option (EX, PX, EXAT, PXAT) announces. */
-enum kv_time kv_time_of_option(domus_slice word);
+enum kv_time kv_kind_of_time_option(domus_slice word);
 
 /* Read argument `i` as a time at which a key expires. Returns NULL, or the text of an error; that
  * text is `invalid` for a time out of range. */
-const char *kv_read_expiry_argument(struct kv_call *call, uint32_t i, enum kv_time time,
-                                    const char *invalid, uint64_t *ret_ms);
+const char *kv_read_expiry_time_of_argument(struct kv_call *call, uint32_t i, enum kv_time time,
+                                            const char *invalid, uint64_t *ret_ms);
 
 /* Returns the time of the wall clock, in ms since 1970. */
 int64_t kv_wall_clock_ms(void);
@@ -330,14 +335,14 @@ enum kv_limit {
     KV_ZSET_VALUE,
     KV_LIMITS
 };
-int64_t kv_limit(enum kv_limit which);
+int64_t kv_current_limit(enum kv_limit which);
 
 /* Returns whether keys are removed as soon as they expire. If not (DEBUG SET-ACTIVE-EXPIRE), they
  * are removed when a command looks at them. */
 bool kv_removes_expired_keys_at_once(void);
 
 kv_run kv_run_get, kv_run_set, kv_run_del, kv_run_mget, kv_run_mset, kv_run_exists, kv_run_dbsize,
-    kv_run_flush, kv_run_type, kv_run_expire, kv_run_pexpire, kv_run_ttl, kv_run_pttl,
+    kv_run_flush_of_shard, kv_run_type, kv_run_expire, kv_run_pexpire, kv_run_ttl, kv_run_pttl,
     kv_run_persist;
 kv_run kv_run_getset, kv_run_setnx, kv_run_setex, kv_run_psetex, kv_run_getdel, kv_run_incr,
     kv_run_decr, kv_run_incrby, kv_run_decrby, kv_run_append, kv_run_strlen;
@@ -354,9 +359,10 @@ domus_handler kv_serve_scan;
 kv_run kv_run_rename, kv_run_renamenx, kv_run_copy, kv_run_object, kv_run_memory;
 kv_run kv_run_hset, kv_run_hmset, kv_run_hget, kv_run_hmget, kv_run_hexists, kv_run_hlen,
     kv_run_hdel, kv_run_hgetall;
-kv_run kv_run_debug;
+kv_run kv_run_debug_sleep_of_shard;
 domus_handler kv_serve_time, kv_serve_lastsave, kv_serve_save, kv_serve_debug;
 domus_handler kv_serve_ping, kv_serve_echo, kv_serve_quit, kv_serve_select, kv_serve_config,
-    kv_serve_command, kv_serve_hello, kv_serve_auth, kv_serve_client, kv_serve_info, kv_serve_http;
+    kv_serve_command, kv_serve_hello, kv_serve_auth, kv_serve_client, kv_serve_info,
+    kv_close_connection_that_speaks_http;
 
 #endif

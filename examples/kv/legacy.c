@@ -20,36 +20,36 @@ static _Atomic uint32_t carried[KV_SHARDS_MAX];
  * begin. Relaxed: the times are hints. */
 static _Atomic uint64_t left_ns[KV_SHARDS_MAX], woken_ns[KV_SHARDS_MAX];
 
-struct kv_legacy *kv_legacy_take(uint32_t shard)
+struct kv_legacy *kv_legacy_take_out_of_slot(uint32_t shard)
 {
     /* Acquire: pairs with the release of the exchange that has put the legacy into the slot. */
     return atomic_exchange_explicit(&slots[shard], NULL, memory_order_seq_cst);
 }
 
-struct kv_legacy *kv_legacy_take_for_porter(uint32_t shard)
+struct kv_legacy *kv_legacy_take_and_count_porter(uint32_t shard)
 {
     struct kv_legacy *legacy;
 
     /* The count and the slot are accessed in one order for all threads: a thread that finds the
      * slot empty because of this exchange sees the count. */
     atomic_fetch_add_explicit(&carried[shard], 1, memory_order_seq_cst);
-    legacy = kv_legacy_take(shard);
+    legacy = kv_legacy_take_out_of_slot(shard);
     if (legacy == NULL)
         atomic_fetch_sub_explicit(&carried[shard], 1, memory_order_seq_cst);
     return legacy;
 }
 
-void kv_legacy_note_porter_is_done(uint32_t shard)
+void kv_legacy_count_porter_as_done(uint32_t shard)
 {
     atomic_fetch_sub_explicit(&carried[shard], 1, memory_order_seq_cst);
 }
 
-bool kv_legacy_is_with_porter(uint32_t shard)
+bool kv_legacy_has_any_porter_it(uint32_t shard)
 {
     return atomic_load_explicit(&carried[shard], memory_order_seq_cst) != 0;
 }
 
-void kv_legacy_give_back(uint32_t shard, struct kv_legacy *legacy)
+void kv_legacy_put_newest_into_slot(uint32_t shard, struct kv_legacy *legacy)
 {
     while (legacy != NULL) {
         atomic_store_explicit(&left_ns[shard], legacy->left_ns, memory_order_relaxed);
@@ -69,18 +69,18 @@ void kv_legacy_free(struct kv_legacy *legacy)
         return;
     kv_table_clear(&legacy->table, &legacy->memory);
     /* free the large values of the legacy, which are trash (trash.h), step by step */
-    while (kv_trash_free_piece(&legacy->memory))
+    while (kv_trash_free_some_elements(&legacy->memory))
         ;
     free(legacy);
 }
 
-bool kv_legacy_put(struct kv_store *store, uint64_t fence, uint64_t now_ns)
+bool kv_legacy_make_of_store_in_slot(struct kv_store *store, uint64_t fence, uint64_t now_ns)
 {
     struct kv_legacy *legacy = malloc(sizeof *legacy);
 
     if (legacy == NULL)
         return false;
-    while (kv_trash_free_piece(&store->memory))
+    while (kv_trash_free_some_elements(&store->memory))
         ;
     *legacy = (struct kv_legacy){.table = store->table,
                                  .memory = store->memory,
@@ -91,16 +91,16 @@ bool kv_legacy_put(struct kv_store *store, uint64_t fence, uint64_t now_ns)
     store->memory = (struct kv_memory){.bytes_max = store->memory.bytes_max};
     atomic_store_explicit(&woken_ns[store->index], 0, memory_order_relaxed);
     store->expiring = 0;
-    kv_legacy_give_back(store->index, legacy);
+    kv_legacy_put_newest_into_slot(store->index, legacy);
     return true;
 }
 
 /* Leave the legacy of a shard. An empty legacy is left, too: it says that the legacies of earlier
  * lives are out of date. */
-bool kv_legacy_leave(const domus_stack *stack, struct kv_store *store)
+bool kv_legacy_leave_if_store_is_whole(const domus_stack *stack, struct kv_store *store)
 {
     return store->fence != 0 && !store->is_partial &&
-           kv_legacy_put(store, store->fence, domus_now_ns(stack));
+           kv_legacy_make_of_store_in_slot(store, store->fence, domus_now_ns(stack));
 }
 
 /* Returns whether a legacy is too old. The clock of the thread that has left it may be ahead of
@@ -111,20 +111,20 @@ static bool is_legacy_old(uint64_t since_ns, uint64_t now_ns)
 }
 
 /* Free an old legacy in the slot of a shard, unless another one is there by now. */
-static void free_old_legacy(uint32_t shard, uint64_t now_ns)
+static void free_legacy_in_slot_if_old(uint32_t shard, uint64_t now_ns)
 {
-    struct kv_legacy *legacy = kv_legacy_take_for_porter(shard);
+    struct kv_legacy *legacy = kv_legacy_take_and_count_porter(shard);
 
     if (legacy == NULL)
         return;
     if (is_legacy_old(legacy->left_ns, now_ns))
         kv_legacy_free(legacy);
     else
-        kv_legacy_give_back(shard, legacy);
-    kv_legacy_note_porter_is_done(shard);
+        kv_legacy_put_newest_into_slot(shard, legacy);
+    kv_legacy_count_porter_as_done(shard);
 }
 
-static void wake_next_life_of_shard(domus_stack *stack, uint32_t shard, uint64_t now_ns)
+static void ask_next_life_of_shard_so_it_wakes(domus_stack *stack, uint32_t shard, uint64_t now_ns)
 {
     const struct kv_question question = {.kind = KV_ASK_FIGURES};
 
@@ -135,18 +135,18 @@ static void wake_next_life_of_shard(domus_stack *stack, uint32_t shard, uint64_t
     (void)domus_ask_add(stack, kv_shards[shard], &kv_question_type, &question, 0, 0);
 }
 
-void kv_legacy_look_after_slots(domus_stack *stack)
+void kv_legacy_free_old_or_wake_shards(domus_stack *stack)
 {
     uint64_t now_ns = domus_now_ns(stack);
 
     for (uint32_t i = 0; i < kv_shard_count; i++) {
-        /* Acquire: pairs with the exchange in kv_legacy_give_back() that has put the legacy into
-         * the slot. */
+        /* Acquire: pairs with the exchange in kv_legacy_put_newest_into_slot() that has put the
+         * legacy into the slot. */
         if (atomic_load_explicit(&slots[i], memory_order_acquire) == NULL)
             continue;
         if (is_legacy_old(atomic_load_explicit(&left_ns[i], memory_order_relaxed), now_ns))
-            free_old_legacy(i, now_ns);
+            free_legacy_in_slot_if_old(i, now_ns);
         else
-            wake_next_life_of_shard(stack, i, now_ns);
+            ask_next_life_of_shard_so_it_wakes(stack, i, now_ns);
     }
 }

@@ -1,9 +1,10 @@
 /* The legacy of a shard: the keys that it leaves on its node when it moves to another one, because
  * nodes have come or gone. Its next life fetches them, before it handles its first message.
  *
- * 1. The shard stops, and puts its table into the slot of its number (kv_legacy_leave()).
+ * 1. The shard stops, and puts its table into the slot of its number
+ * (kv_legacy_leave_if_store_is_whole()).
  * 2. This node asks the shard for something, so that the next life begins
- * (kv_legacy_look_after_slots()).
+ * (kv_legacy_free_old_or_wake_shards()).
  * 3. The next life has a porter spawned on each other node, which looks into the slot there. It
  *    takes the legacy of the latest life, by its fence (domus_grain_fence()). The others are older
  *    than what that life has had, and are dropped.
@@ -27,38 +28,38 @@ struct kv_legacy {
 
 /* Leave the keys of a shard that stops as a legacy. Returns false, and the keys stay in the store,
  * if there is no cluster, if the shard has not fetched all of them, or without memory. */
-bool kv_legacy_leave(const domus_stack *stack, struct kv_store *store);
+bool kv_legacy_leave_if_store_is_whole(const domus_stack *stack, struct kv_store *store);
 
 /* Move the keys of a store, as a legacy, into the slot of its shard. Returns false without
  * memory. */
-bool kv_legacy_put(struct kv_store *store, uint64_t fence, uint64_t now_ns);
+bool kv_legacy_make_of_store_in_slot(struct kv_store *store, uint64_t fence, uint64_t now_ns);
 
-/* kv_legacy_take() takes the legacy out of the slot of a shard; NULL: there is none.
- * kv_legacy_give_back() puts it back, unless a later life's legacy is there. Thread-safety: any
- * thread. */
-struct kv_legacy *kv_legacy_take(uint32_t shard);
-/* kv_legacy_take_for_porter() takes the legacy out for a porter. kv_legacy_note_porter_is_done()
- * notes that the porter has given it back or freed it. kv_legacy_is_with_porter() returns whether a
- * porter has a legacy of the shard. */
-struct kv_legacy *kv_legacy_take_for_porter(uint32_t shard);
-void kv_legacy_note_porter_is_done(uint32_t shard);
-bool kv_legacy_is_with_porter(uint32_t shard);
-void kv_legacy_give_back(uint32_t shard, struct kv_legacy *legacy);
+/* kv_legacy_take_out_of_slot() takes the legacy out of the slot of a shard; NULL: there is none.
+ * kv_legacy_put_newest_into_slot() puts it back, unless a later life's legacy is there.
+ * Thread-safety: any thread. */
+struct kv_legacy *kv_legacy_take_out_of_slot(uint32_t shard);
+/* kv_legacy_take_and_count_porter() takes the legacy out for a porter.
+ * kv_legacy_count_porter_as_done() notes that the porter has given it back or freed it.
+ * kv_legacy_has_any_porter_it() returns whether a porter has a legacy of the shard. */
+struct kv_legacy *kv_legacy_take_and_count_porter(uint32_t shard);
+void kv_legacy_count_porter_as_done(uint32_t shard);
+bool kv_legacy_has_any_porter_it(uint32_t shard);
+void kv_legacy_put_newest_into_slot(uint32_t shard, struct kv_legacy *legacy);
 void kv_legacy_free(struct kv_legacy *legacy); /* Free a legacy; NULL is allowed. */
 
 /* Look after the legacies in the slots: free the old ones, and wake the shards of the others. An
  * actor calls it regularly. */
-void kv_legacy_look_after_slots(domus_stack *stack);
+void kv_legacy_free_old_or_wake_shards(domus_stack *stack);
 
 /* Fetch the legacy of the last life of a shard, when the shard begins. Returns as on_mount does. */
-int kv_legacy_fetch(domus_stack *stack, struct kv_store *store);
+int kv_legacy_begin_fetch_at_mount(domus_stack *stack, struct kv_store *store);
 
 /* --- nodes that leave ------------------------------------------------------------------------- */
 
 /* An ask without payload: a shard that lives here, or all shards of this node, must bring their
  * keys to another node. It is answered when that is done. */
 extern const domus_type kv_evacuate_type;
-domus_handler kv_evacuate_shard, kv_evacuate_all_shards;
+domus_handler kv_evacuate_shard_to_other_node, kv_ask_all_shards_to_evacuate;
 /* The behaviour of a shard whose keys were brought to another node, and that answers nothing any
  * more. */
 extern const domus_behaviour kv_shard_without_keys;

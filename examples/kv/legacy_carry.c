@@ -26,7 +26,7 @@ struct porter {
     uint32_t sent;
 };
 
-static void release_legacy_piece(void *payload)
+static void free_bytes_of_legacy_piece(void *payload)
 {
     domus_slice_free(((struct kv_piece_of_legacy *)payload)->bytes);
 }
@@ -34,7 +34,7 @@ static void release_legacy_piece(void *payload)
 const domus_type kv_fetch_type = {.name = "fetch", .size = sizeof(struct kv_fetch)};
 const domus_type kv_legacy_piece_type = {.name = "piece of legacy",
                                          .size = sizeof(struct kv_piece_of_legacy),
-                                         .release = release_legacy_piece};
+                                         .release = free_bytes_of_legacy_piece};
 const domus_type kv_drop_type = {.name = "drop legacy"};
 
 /* --- commands --------------------------------------------------------------------------------- */
@@ -63,14 +63,14 @@ static bool is_piece_full(const domus_resp_builder *builder)
     return builder->bytes.size >= KV_LEGACY_PIECE || builder->bytes.error != 0;
 }
 
-static void add_string(domus_resp_builder *builder, const struct kv_item *item)
+static void add_set_command_of_string(domus_resp_builder *builder, const struct kv_item *item)
 {
     begin_command_for_item(builder, 3, "SET", item);
     add_bytes_argument(builder, kv_item_string(item));
 }
 
 /* Add elements of the item's list until the piece is full. Returns whether there are more. */
-static bool add_list_elements(struct porter *porter, domus_resp_builder *builder)
+static bool add_rpush_commands_of_list(struct porter *porter, domus_resp_builder *builder)
 {
     const struct kv_list *list = porter->item->list;
 
@@ -80,7 +80,7 @@ static bool add_list_elements(struct porter *porter, domus_resp_builder *builder
     }
     for (; porter->left != 0 && !is_piece_full(builder); porter->left--) {
         begin_command_for_item(builder, 3, "RPUSH", porter->item);
-        add_bytes_argument(builder, kv_list_element_at(porter->place));
+        add_bytes_argument(builder, kv_list_element_at_place(porter->place));
         porter->place = kv_list_place_behind(porter->place);
     }
     return porter->left != 0;
@@ -88,33 +88,33 @@ static bool add_list_elements(struct porter *porter, domus_resp_builder *builder
 
 /* Add fields of the item's hash, a whole bucket at a time, until the piece is full. Returns whether
  * there are more. */
-static bool add_hash_fields(struct porter *porter, domus_resp_builder *builder)
+static bool add_hset_commands_of_hash(struct porter *porter, domus_resp_builder *builder)
 {
     const struct kv_table *fields = porter->item->fields;
 
     if (!porter->is_within)
         porter->field_at = 0;
-    for (; porter->field_at < kv_table_buckets(fields) && !is_piece_full(builder);
+    for (; porter->field_at < kv_table_count_buckets(fields) && !is_piece_full(builder);
          porter->field_at++) {
-        for (const struct kv_item *field = kv_table_bucket(fields, porter->field_at); field != NULL;
-             field = field->next) {
+        for (const struct kv_item *field = kv_table_first_item_of_bucket(fields, porter->field_at);
+             field != NULL; field = field->next) {
             begin_command_for_item(builder, 4, "HSET", porter->item);
             (void)domus_resp_add_bulk(builder, field->bytes, field->key_size);
             add_bytes_argument(builder, kv_item_string(field));
         }
     }
-    return porter->field_at < kv_table_buckets(fields);
+    return porter->field_at < kv_table_count_buckets(fields);
 }
 
 /* Add the value of the item: its elements or fields until the piece is full, or its string. Returns
  * whether there is more. */
-static bool add_value_of_item(struct porter *porter, domus_resp_builder *builder)
+static bool add_commands_of_item_value(struct porter *porter, domus_resp_builder *builder)
 {
     if (porter->item->kind == KV_LIST)
-        return add_list_elements(porter, builder);
+        return add_rpush_commands_of_list(porter, builder);
     if (porter->item->kind == KV_HASH)
-        return add_hash_fields(porter, builder);
-    add_string(builder, porter->item);
+        return add_hset_commands_of_hash(porter, builder);
+    add_set_command_of_string(builder, porter->item);
     return false;
 }
 
@@ -138,8 +138,8 @@ static bool find_next_item(struct porter *porter)
 {
     const struct kv_table *table = &porter->legacy->table;
 
-    while (porter->item == NULL && porter->at < kv_table_buckets(table))
-        porter->item = kv_table_bucket(table, porter->at++);
+    while (porter->item == NULL && porter->at < kv_table_count_buckets(table))
+        porter->item = kv_table_first_item_of_bucket(table, porter->at++);
     return porter->item != NULL;
 }
 
@@ -153,7 +153,7 @@ static int make_commands_of_piece(struct porter *porter, uint64_t now_ms)
         const struct kv_item *item = porter->item;
         bool is_over = item->expires_ms != 0 && item->expires_ms <= now_ms;
         bool has_begun = porter->is_within;
-        porter->is_within = !is_over && add_value_of_item(porter, &builder);
+        porter->is_within = !is_over && add_commands_of_item_value(porter, &builder);
         if (porter->is_within)
             continue;
         if (!is_over || has_begun)
@@ -170,7 +170,8 @@ static int make_commands_of_piece(struct porter *porter, uint64_t now_ms)
 
 /* --- the actor -------------------------------------------------------------------------------- */
 
-static int look_for_legacy(domus_stack *stack, struct porter *porter, const struct kv_fetch *fetch)
+static int claim_legacy_and_reply_with_its_fence(domus_stack *stack, struct porter *porter,
+                                                 const struct kv_fetch *fetch)
 {
     struct kv_piece_of_legacy piece = {.ends_commands = true};
 
@@ -180,22 +181,22 @@ static int look_for_legacy(domus_stack *stack, struct porter *porter, const stru
     if (error != 0)
         return error;
     porter->shard = fetch->shard;
-    porter->legacy = kv_legacy_take_for_porter(fetch->shard);
-    if (porter->legacy == NULL && kv_legacy_is_with_porter(fetch->shard))
+    porter->legacy = kv_legacy_take_and_count_porter(fetch->shard);
+    if (porter->legacy == NULL && kv_legacy_has_any_porter_it(fetch->shard))
         /* another porter has the legacy for a life that has ended, and gives it back in a moment */
         return -EAGAIN;
     piece.fence = porter->legacy != NULL ? porter->legacy->fence : 0;
     return domus_reply(stack, &kv_legacy_piece_type, &piece);
 }
 
-static int handle_fetch_of_piece(domus_stack *stack, void *self, const void *payload)
+static int reply_with_next_piece_of_legacy(domus_stack *stack, void *self, const void *payload)
 {
     const struct kv_fetch *fetch = payload;
     struct porter *porter = self;
     int error = 0;
 
     if (fetch->looks)
-        return look_for_legacy(stack, porter, fetch);
+        return claim_legacy_and_reply_with_its_fence(stack, porter, fetch);
     if (porter->legacy == NULL)
         return -ENOENT;
     if (porter->sent == porter->commands.size) {
@@ -224,42 +225,42 @@ static int handle_fetch_of_piece(domus_stack *stack, void *self, const void *pay
     return error;
 }
 
-static int drop_fetched_legacy(domus_stack *stack, void *self, const void *payload)
+static int free_fetched_legacy_and_stop_porter(domus_stack *stack, void *self, const void *payload)
 {
     struct porter *porter = self;
 
     (void)payload;
     kv_legacy_free(porter->legacy);
     if (porter->legacy != NULL)
-        kv_legacy_note_porter_is_done(porter->shard);
+        kv_legacy_count_porter_as_done(porter->shard);
     porter->legacy = NULL;
     return domus_stop(stack, domus_self(stack));
 }
 
 /* The shard that fetched has ended before it had everything: another life may fetch the legacy. */
-static int handle_ended_shard(domus_stack *stack, void *self, const void *payload)
+static int stop_porter_of_ended_shard(domus_stack *stack, void *self, const void *payload)
 {
     (void)self, (void)payload;
     return domus_stop(stack, domus_self(stack));
 }
 
-static void stop_porter(domus_stack *stack, void *self)
+static void put_legacy_back_at_stop_of_porter(domus_stack *stack, void *self)
 {
     struct porter *porter = self;
 
     (void)stack;
     domus_slice_free(porter->commands);
-    kv_legacy_give_back(porter->shard, porter->legacy);
+    kv_legacy_put_newest_into_slot(porter->shard, porter->legacy);
     if (porter->legacy != NULL)
-        kv_legacy_note_porter_is_done(porter->shard);
+        kv_legacy_count_porter_as_done(porter->shard);
 }
 
 const domus_behaviour kv_porter = {
     .name = "porter",
     .state_size = sizeof(struct porter),
-    .on = (const domus_on[]){{&kv_fetch_type, handle_fetch_of_piece, 0},
-                             {&kv_drop_type, drop_fetched_legacy, 0},
-                             {&domus_down_type, handle_ended_shard, 0},
+    .on = (const domus_on[]){{&kv_fetch_type, reply_with_next_piece_of_legacy, 0},
+                             {&kv_drop_type, free_fetched_legacy_and_stop_porter, 0},
+                             {&domus_down_type, stop_porter_of_ended_shard, 0},
                              {NULL, NULL, 0}},
-    .on_stop = stop_porter,
+    .on_stop = put_legacy_back_at_stop_of_porter,
 };

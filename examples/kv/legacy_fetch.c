@@ -25,8 +25,8 @@ struct kv_fetching {
     domus_appender commands;
 };
 
-static int ask_next_node(domus_stack *stack, struct kv_store *store);
-static int look_into_own_slot_again(domus_stack *stack, void *self, const domus_answer *answer);
+static int spawn_porter_on_next_node_or_fetch(domus_stack *stack, struct kv_store *store);
+static int take_own_legacy_after_pause(domus_stack *stack, void *self, const domus_answer *answer);
 
 /* --- commands --------------------------------------------------------------------------------- */
 
@@ -40,11 +40,11 @@ static int run_fetched_command(domus_stack *stack, struct kv_store *store,
 
     if (error != 0)
         return error;
-    if (kv_may_shard_run(&command)) {
-        kv_gather_answers_into(&answer);
-        error = kv_run_command_of_row(stack, store, &command,
-                                      kv_command_find(domus_resp_argument(&command, 0)));
-        kv_gather_answers_into(NULL);
+    if (kv_may_shard_run_foreign_command(&command)) {
+        kv_gather_answers_of_transaction_in(&answer);
+        error = kv_run_command_on_store(stack, store, &command,
+                                        kv_command_find(domus_resp_argument(&command, 0)));
+        kv_gather_answers_of_transaction_in(NULL);
         domus_resp_drop(&answer);
     } else {
         error = -EPROTO;
@@ -54,7 +54,7 @@ static int run_fetched_command(domus_stack *stack, struct kv_store *store,
 }
 
 /* Run all commands in `bytes`, which were fetched from a porter. */
-static int run_fetched_commands(domus_stack *stack, struct kv_store *store, domus_slice bytes)
+static int run_each_fetched_command(domus_stack *stack, struct kv_store *store, domus_slice bytes)
 {
     domus_resp_reader reader = {bytes, 0};
     domus_resp_bytes arguments[FEW];
@@ -80,9 +80,10 @@ static int run_fetched_commands(domus_stack *stack, struct kv_store *store, domu
 
 /* End a keeper that has all keys, or has failed. If it has failed, the legacy is still with the
  * porter, which gives it back. */
-static int end_keeper(domus_stack *stack, struct kv_store *store, uint64_t fence, int error)
+static int leave_keys_in_slot_and_stop_keeper(domus_stack *stack, struct kv_store *store,
+                                              uint64_t fence, int error)
 {
-    if (error == 0 && !kv_legacy_put(store, fence, domus_now_ns(stack)))
+    if (error == 0 && !kv_legacy_make_of_store_in_slot(store, fence, domus_now_ns(stack)))
         error = -ENOMEM;
     (void)domus_stop(stack, domus_self(stack));
     return error != 0 ? error : kv_answer_ok(stack);
@@ -90,7 +91,7 @@ static int end_keeper(domus_stack *stack, struct kv_store *store, uint64_t fence
 
 /* End the fetch: the shard begins with the keys that it has. With -ECANCELED it stops, and the next
  * life fetches again. */
-static int end_fetch(domus_stack *stack, struct kv_store *store, int error)
+static int end_fetch_of_legacy(domus_stack *stack, struct kv_store *store, int error)
 {
     struct kv_fetching *fetching = store->fetching;
 
@@ -100,76 +101,81 @@ static int end_fetch(domus_stack *stack, struct kv_store *store, int error)
         (void)domus_stop(stack, fetching->best);
     else if (fetching->best_fence != 0)
         (void)domus_notice(stack, fetching->best, &kv_drop_type, NULL);
-    kv_legacy_give_back(store->index, fetching->own);
+    kv_legacy_put_newest_into_slot(store->index, fetching->own);
     domus_append_drop(&fetching->commands);
     bool keeps = fetching->keeps;
     uint64_t fence = fetching->best_fence;
     free(fetching);
     if (keeps)
-        return end_keeper(stack, store, fence, error);
-    kv_tell_room_of_store(store);
+        return leave_keys_in_slot_and_stop_keeper(stack, store, fence, error);
+    kv_store_publish_its_free_memory(store);
     return 0;
 }
 
 /* Run the commands of the legacy that were fetched so far. */
-static int run_fetched_bytes(domus_stack *stack, struct kv_store *store)
+static int run_all_fetched_commands_so_far(domus_stack *stack, struct kv_store *store)
 {
     domus_slice commands;
     int error = domus_append_end(&store->fetching->commands, &commands);
 
     if (error != 0)
         return error;
-    kv_begin_store_turn(stack, store);
-    error = run_fetched_commands(stack, store, commands);
+    kv_set_store_time_and_arm_timer(stack, store);
+    error = run_each_fetched_command(stack, store, commands);
     domus_slice_free(commands);
     return error;
 }
 
-static int handle_fetched_piece(domus_stack *stack, void *self, const domus_answer *answer);
+static int run_fetched_piece_and_ask_for_next(domus_stack *stack, void *self,
+                                              const domus_answer *answer);
 
 /* Wait a moment, and then resume: a porter of a life that has ended will give a legacy back, or the
  * way to the node is full. */
-static int pause_fetch(domus_stack *stack, struct kv_store *store, domus_resumed *then)
+static int sleep_and_resume_fetch(domus_stack *stack, struct kv_store *store, domus_resumed *then)
 {
     int error = domus_sleep(stack, PAUSE_NS, then);
 
-    return error == DOMUS_PARKED ? error : end_fetch(stack, store, error);
+    return error == DOMUS_PARKED ? error : end_fetch_of_legacy(stack, store, error);
 }
 
-static bool may_repeat_ask(struct kv_fetching *fetching, int error)
+static bool may_repeat_refused_ask_of_fetch(struct kv_fetching *fetching, int error)
 {
     return error == -ENOBUFS && fetching->tries++ < TRIES_MAX;
 }
 
-static int ask_for_piece_again(domus_stack *stack, void *self, const domus_answer *answer);
+static int ask_porter_for_piece_after_pause(domus_stack *stack, void *self,
+                                            const domus_answer *answer);
 
 /* Ask the best porter for the next piece of its legacy. The failure of its node is reported at
  * once, or by the answer. */
-static int ask_for_piece(domus_stack *stack, struct kv_store *store)
+static int ask_porter_for_next_piece(domus_stack *stack, struct kv_store *store)
 {
     const struct kv_fetch next = {.shard = store->index};
     int error = domus_ask_within(stack, store->fetching->best, &kv_fetch_type, &next, ASK_NS,
-                                 handle_fetched_piece);
+                                 run_fetched_piece_and_ask_for_next);
 
-    if (may_repeat_ask(store->fetching, error))
-        return pause_fetch(stack, store, ask_for_piece_again);
-    return error == DOMUS_PARKED ? error : end_fetch(stack, store, error);
+    if (may_repeat_refused_ask_of_fetch(store->fetching, error))
+        return sleep_and_resume_fetch(stack, store, ask_porter_for_piece_after_pause);
+    return error == DOMUS_PARKED ? error : end_fetch_of_legacy(stack, store, error);
 }
 
-static int ask_for_piece_again(domus_stack *stack, void *self, const domus_answer *answer)
+static int ask_porter_for_piece_after_pause(domus_stack *stack, void *self,
+                                            const domus_answer *answer)
 {
-    return answer->error != 0 ? end_fetch(stack, self, answer->error) : ask_for_piece(stack, self);
+    return answer->error != 0 ? end_fetch_of_legacy(stack, self, answer->error)
+                              : ask_porter_for_next_piece(stack, self);
 }
 
-static int handle_fetched_piece(domus_stack *stack, void *self, const domus_answer *answer)
+static int run_fetched_piece_and_ask_for_next(domus_stack *stack, void *self,
+                                              const domus_answer *answer)
 {
     struct kv_store *store = self;
     struct kv_fetching *fetching = store->fetching;
     const struct kv_piece_of_legacy *piece = answer->payload;
     int error = answer->error;
 
-    if (may_repeat_ask(fetching, error))
-        return pause_fetch(stack, store, ask_for_piece_again);
+    if (may_repeat_refused_ask_of_fetch(fetching, error))
+        return sleep_and_resume_fetch(stack, store, ask_porter_for_piece_after_pause);
     fetching->tries = 0;
     if (error == 0 && answer->type != &kv_legacy_piece_type)
         error = -EPROTO;
@@ -177,13 +183,13 @@ static int handle_fetched_piece(domus_stack *stack, void *self, const domus_answ
         error =
             domus_append(&fetching->commands, domus_slice_data(piece->bytes), piece->bytes.size);
     if (error == 0 && piece->ends_commands)
-        error = run_fetched_bytes(stack, store);
-    return error == 0 && !piece->ends_all ? ask_for_piece(stack, store)
-                                          : end_fetch(stack, store, error);
+        error = run_all_fetched_commands_so_far(stack, store);
+    return error == 0 && !piece->ends_all ? ask_porter_for_next_piece(stack, store)
+                                          : end_fetch_of_legacy(stack, store, error);
 }
 
 /* Fetch the legacy of the best porter, after all nodes have been asked. */
-static int fetch_best_legacy(domus_stack *stack, struct kv_store *store)
+static int use_own_or_fetch_newest_legacy(domus_stack *stack, struct kv_store *store)
 {
     struct kv_fetching *fetching = store->fetching;
     struct kv_legacy *own = fetching->own;
@@ -196,50 +202,57 @@ static int fetch_best_legacy(domus_stack *stack, struct kv_store *store)
         store->expiring = own->expiring;
         free(own);
         fetching->own = NULL;
-        kv_begin_store_turn(stack, store);
-        return end_fetch(stack, store, 0);
+        kv_set_store_time_and_arm_timer(stack, store);
+        return end_fetch_of_legacy(stack, store, 0);
     }
     kv_legacy_free(own);
     fetching->own = NULL;
-    return fetching->best_fence == 0 ? end_fetch(stack, store, 0) : ask_for_piece(stack, store);
+    return fetching->best_fence == 0 ? end_fetch_of_legacy(stack, store, 0)
+                                     : ask_porter_for_next_piece(stack, store);
 }
 
-static int handle_looked_answer(domus_stack *stack, void *self, const domus_answer *answer);
-static int ask_porter_to_look_again(domus_stack *stack, void *self, const domus_answer *answer);
+static int keep_newer_legacy_and_ask_next_node(domus_stack *stack, void *self,
+                                               const domus_answer *answer);
+static int ask_porter_for_fence_after_pause(domus_stack *stack, void *self,
+                                            const domus_answer *answer);
 
-static int ask_porter_to_look(domus_stack *stack, struct kv_store *store)
+static int ask_porter_for_fence_of_legacy(domus_stack *stack, struct kv_store *store)
 {
     const struct kv_fetch look = {.shard = store->index, .looks = true};
     int error = domus_ask_within(stack, store->fetching->porter, &kv_fetch_type, &look, ASK_NS,
-                                 handle_looked_answer);
+                                 keep_newer_legacy_and_ask_next_node);
 
     if (error == DOMUS_PARKED)
         return error;
-    if (may_repeat_ask(store->fetching, error))
-        return pause_fetch(stack, store, ask_porter_to_look_again);
+    if (may_repeat_refused_ask_of_fetch(store->fetching, error))
+        return sleep_and_resume_fetch(stack, store, ask_porter_for_fence_after_pause);
     store->fetching->tries = 0;
     (void)domus_stop(stack, store->fetching->porter);
-    return error == -ECANCELED ? end_fetch(stack, store, error) : ask_next_node(stack, store);
+    return error == -ECANCELED ? end_fetch_of_legacy(stack, store, error)
+                               : spawn_porter_on_next_node_or_fetch(stack, store);
 }
 
-static int ask_porter_to_look_again(domus_stack *stack, void *self, const domus_answer *answer)
+static int ask_porter_for_fence_after_pause(domus_stack *stack, void *self,
+                                            const domus_answer *answer)
 {
-    return answer->error != 0 ? end_fetch(stack, self, answer->error)
-                              : ask_porter_to_look(stack, self);
+    return answer->error != 0 ? end_fetch_of_legacy(stack, self, answer->error)
+                              : ask_porter_for_fence_of_legacy(stack, self);
 }
 
-static int handle_looked_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int keep_newer_legacy_and_ask_next_node(domus_stack *stack, void *self,
+                                               const domus_answer *answer)
 {
     struct kv_store *store = self;
     struct kv_fetching *fetching = store->fetching;
     const struct kv_piece_of_legacy *piece = answer->payload;
 
-    if (may_repeat_ask(fetching, answer->error == -EAGAIN ? -ENOBUFS : answer->error))
-        return pause_fetch(stack, store, ask_porter_to_look_again);
+    if (may_repeat_refused_ask_of_fetch(fetching,
+                                        answer->error == -EAGAIN ? -ENOBUFS : answer->error))
+        return sleep_and_resume_fetch(stack, store, ask_porter_for_fence_after_pause);
     fetching->tries = 0;
     if (answer->error == -ECANCELED) {
         (void)domus_stop(stack, fetching->porter);
-        return end_fetch(stack, store, answer->error);
+        return end_fetch_of_legacy(stack, store, answer->error);
     }
     if (answer->error != 0 || answer->type != &kv_legacy_piece_type || piece->fence == 0) {
         (void)domus_stop(stack, fetching->porter);
@@ -251,58 +264,58 @@ static int handle_looked_answer(domus_stack *stack, void *self, const domus_answ
     } else {
         (void)domus_notice(stack, fetching->porter, &kv_drop_type, NULL);
     }
-    return ask_next_node(stack, store);
+    return spawn_porter_on_next_node_or_fetch(stack, store);
 }
 
-static int handle_spawned_porter(domus_stack *stack, void *self, const domus_answer *answer)
+static int ask_spawned_porter_to_look(domus_stack *stack, void *self, const domus_answer *answer)
 {
     struct kv_store *store = self;
     struct kv_fetching *fetching = store->fetching;
 
     if (answer->error == -ECANCELED)
-        return end_fetch(stack, store, answer->error);
+        return end_fetch_of_legacy(stack, store, answer->error);
     if (answer->error != 0)
-        return ask_next_node(stack, store);
+        return spawn_porter_on_next_node_or_fetch(stack, store);
     fetching->porter = ((const domus_cluster_spawned *)answer->payload)->address;
-    return ask_porter_to_look(stack, store);
+    return ask_porter_for_fence_of_legacy(stack, store);
 }
 
-static int ask_next_node(domus_stack *stack, struct kv_store *store)
+static int spawn_porter_on_next_node_or_fetch(domus_stack *stack, struct kv_store *store)
 {
     struct kv_fetching *fetching = store->fetching;
 
     while (fetching->at < fetching->count) {
         int error = domus_cluster_spawn(stack, fetching->nodes[fetching->at++], KV_PORTER, NULL,
-                                        NULL, ASK_NS, handle_spawned_porter);
+                                        NULL, ASK_NS, ask_spawned_porter_to_look);
         if (error == DOMUS_PARKED)
             return error;
         if (error == -ECANCELED)
-            return end_fetch(stack, store, error);
+            return end_fetch_of_legacy(stack, store, error);
     }
-    return fetch_best_legacy(stack, store);
+    return use_own_or_fetch_newest_legacy(stack, store);
 }
 
 /* Look for the legacy in the slot of this node. If a porter has its legacy for a life that has
  * ended, look again in a moment. */
-static int look_into_own_slot(domus_stack *stack, struct kv_store *store)
+static int take_own_legacy_and_ask_nodes(domus_stack *stack, struct kv_store *store)
 {
     struct kv_fetching *fetching = store->fetching;
 
-    fetching->own = kv_legacy_take(store->index);
-    if (fetching->own == NULL && kv_legacy_is_with_porter(store->index) &&
+    fetching->own = kv_legacy_take_out_of_slot(store->index);
+    if (fetching->own == NULL && kv_legacy_has_any_porter_it(store->index) &&
         fetching->tries++ < TRIES_MAX)
-        return pause_fetch(stack, store, look_into_own_slot_again);
+        return sleep_and_resume_fetch(stack, store, take_own_legacy_after_pause);
     fetching->tries = 0;
-    return ask_next_node(stack, store);
+    return spawn_porter_on_next_node_or_fetch(stack, store);
 }
 
-static int look_into_own_slot_again(domus_stack *stack, void *self, const domus_answer *answer)
+static int take_own_legacy_after_pause(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    return answer->error != 0 ? end_fetch(stack, self, answer->error)
-                              : look_into_own_slot(stack, self);
+    return answer->error != 0 ? end_fetch_of_legacy(stack, self, answer->error)
+                              : take_own_legacy_and_ask_nodes(stack, self);
 }
 
-int kv_legacy_fetch(domus_stack *stack, struct kv_store *store)
+int kv_legacy_begin_fetch_at_mount(domus_stack *stack, struct kv_store *store)
 {
     domus_node_info nodes[NODES_MAX + 1];
 
@@ -325,7 +338,7 @@ int kv_legacy_fetch(domus_stack *stack, struct kv_store *store)
     }
     store->fetching = fetching;
     store->is_partial = true;
-    return look_into_own_slot(stack, store);
+    return take_own_legacy_and_ask_nodes(stack, store);
 }
 
 /* --- keepers ---------------------------------------------------------------------------------- */
@@ -333,7 +346,8 @@ int kv_legacy_fetch(domus_stack *stack, struct kv_store *store)
 const domus_type kv_keep_type = {.name = "keep", .size = sizeof(struct kv_keep)};
 
 /* Begin to fetch as a keeper, when the porter of the shard's node has looked into its slot. */
-static int begin_fetch_of_keeper(domus_stack *stack, void *self, const domus_answer *answer)
+static int begin_fetch_if_porter_has_legacy(domus_stack *stack, void *self,
+                                            const domus_answer *answer)
 {
     struct kv_store *store = self;
     const struct kv_piece_of_legacy *piece = answer->payload;
@@ -342,10 +356,11 @@ static int begin_fetch_of_keeper(domus_stack *stack, void *self, const domus_ans
     if (error == 0 &&
         (answer->type != &kv_legacy_piece_type || piece->fence != store->fetching->best_fence))
         error = -ENOENT;
-    return error != 0 ? end_fetch(stack, store, error) : fetch_best_legacy(stack, store);
+    return error != 0 ? end_fetch_of_legacy(stack, store, error)
+                      : use_own_or_fetch_newest_legacy(stack, store);
 }
 
-static int handle_keep_ask(domus_stack *stack, void *self, const void *payload)
+static int ask_porter_for_keys_to_keep(domus_stack *stack, void *self, const void *payload)
 {
     const struct kv_keep *what = payload;
     const struct kv_fetch look = {.shard = what->shard, .looks = true};
@@ -364,18 +379,18 @@ static int handle_keep_ask(domus_stack *stack, void *self, const void *payload)
     store->fetching->keeps = true;
     store->fetching->best = what->porter;
     store->fetching->best_fence = what->fence;
-    int error =
-        domus_ask_within(stack, what->porter, &kv_fetch_type, &look, ASK_NS, begin_fetch_of_keeper);
-    return error == DOMUS_PARKED ? error : end_fetch(stack, store, error);
+    int error = domus_ask_within(stack, what->porter, &kv_fetch_type, &look, ASK_NS,
+                                 begin_fetch_if_porter_has_legacy);
+    return error == DOMUS_PARKED ? error : end_fetch_of_legacy(stack, store, error);
 }
 
-static void stop_keeper(domus_stack *stack, void *self)
+static void free_keys_of_keeper_at_stop(domus_stack *stack, void *self)
 {
     struct kv_store *store = self;
 
     (void)stack;
     kv_table_clear(&store->table, &store->memory);
-    while (kv_trash_free_piece(&store->memory))
+    while (kv_trash_free_some_elements(&store->memory))
         ;
 }
 
@@ -388,8 +403,8 @@ static int ignore_store_tick(domus_stack *stack, void *self, const void *payload
 const domus_behaviour kv_keeper = {
     .name = "keeper",
     .state_size = sizeof(struct kv_store),
-    .on = (const domus_on[]){{&kv_keep_type, handle_keep_ask, 0},
+    .on = (const domus_on[]){{&kv_keep_type, ask_porter_for_keys_to_keep, 0},
                              {&kv_expire_type, ignore_store_tick, 0},
                              {NULL, NULL, 0}},
-    .on_stop = stop_keeper,
+    .on_stop = free_keys_of_keeper_at_stop,
 };

@@ -24,23 +24,26 @@ static int become_shard_without_keys(domus_stack *stack, int error)
     return failed != 0 ? failed : error != 0 ? error : kv_answer_ok(stack);
 }
 
-static int handle_kept_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int end_evacuation_after_keeper_answers(domus_stack *stack, void *self,
+                                               const domus_answer *answer)
 {
     (void)self;
     return become_shard_without_keys(stack, answer->error);
 }
 
-static int handle_spawned_keeper(domus_stack *stack, void *self, const domus_answer *answer)
+static int ask_spawned_keeper_to_fetch_keys(domus_stack *stack, void *self,
+                                            const domus_answer *answer)
 {
     const struct kv_store *store = self;
     struct kv_keep keep = {.shard = store->index, .fence = store->fence};
 
     if (answer->error != 0)
-        return handle_kept_answer(stack, self, answer);
+        return end_evacuation_after_keeper_answers(stack, self, answer);
     domus_address keeper = ((const domus_cluster_spawned *)answer->payload)->address;
     int error = domus_spawn(stack, &kv_porter, NULL, &keep.porter);
     if (error == 0) {
-        error = domus_ask_within(stack, keeper, &kv_keep_type, &keep, ASK_NS, handle_kept_answer);
+        error = domus_ask_within(stack, keeper, &kv_keep_type, &keep, ASK_NS,
+                                 end_evacuation_after_keeper_answers);
         if (error == DOMUS_PARKED)
             return error;
         (void)domus_stop(stack, keep.porter);
@@ -66,7 +69,7 @@ static bool choose_node_for_keys(uint32_t shard, domus_node *ret_node)
     return ups != 0;
 }
 
-int kv_evacuate_shard(domus_stack *stack, void *self, const void *payload)
+int kv_evacuate_shard_to_other_node(domus_stack *stack, void *self, const void *payload)
 {
     struct kv_store *store = self;
     domus_node node;
@@ -77,17 +80,19 @@ int kv_evacuate_shard(domus_stack *stack, void *self, const void *payload)
     int error = domus_barrier(stack);
     if (error != 0)
         return error;
-    if (!kv_legacy_leave(stack, store))
+    if (!kv_legacy_leave_if_store_is_whole(stack, store))
         return -ENOMEM;
     /* The next life does not get the changes that the store has from now on. */
     store->is_partial = true;
-    error = domus_cluster_spawn(stack, node, KV_KEEPER, NULL, NULL, ASK_NS, handle_spawned_keeper);
+    error = domus_cluster_spawn(stack, node, KV_KEEPER, NULL, NULL, ASK_NS,
+                                ask_spawned_keeper_to_fetch_keys);
     return error == DOMUS_PARKED ? error : become_shard_without_keys(stack, error);
 }
 
 /* --- the node --------------------------------------------------------------------------------- */
 
-static int answer_after_evacuations(domus_stack *stack, void *self, const domus_answer *answers)
+static int answer_ok_when_all_are_evacuated(domus_stack *stack, void *self,
+                                            const domus_answer *answers)
 {
     (void)self, (void)answers;
     return kv_answer_ok(stack);
@@ -95,12 +100,12 @@ static int answer_after_evacuations(domus_stack *stack, void *self, const domus_
 
 /* Ask all shards that live here to bring their keys to another node. If there is no other node,
  * their keys are lost. */
-int kv_evacuate_all_shards(domus_stack *stack, void *self, const void *payload)
+int kv_ask_all_shards_to_evacuate(domus_stack *stack, void *self, const void *payload)
 {
     int error = 0;
 
     (void)self, (void)payload;
     for (uint32_t i = 0; i < kv_shard_count && error == 0; i++)
         error = domus_ask_add(stack, kv_shards[i], &kv_evacuate_type, NULL, 0, i);
-    return error != 0 ? error : domus_wait_all(stack, answer_after_evacuations);
+    return error != 0 ? error : domus_wait_all(stack, answer_ok_when_all_are_evacuated);
 }

@@ -7,7 +7,7 @@
 #define NODE_FIRST  120u /* bytes of the only node of a small list, at first */
 #define ELEMENT_MAX DOMUS_SLICE_MAX
 
-uint32_t kv_list_read_size(const char *from)
+uint32_t kv_list_size_of_element_from_bytes(const char *from)
 {
     uint32_t size;
 
@@ -17,7 +17,7 @@ uint32_t kv_list_read_size(const char *from)
 
 struct kv_list *kv_list_new(struct kv_memory *memory)
 {
-    struct kv_list *list = kv_allocate(memory, sizeof *list);
+    struct kv_list *list = kv_allocate_and_count_memory(memory, sizeof *list);
 
     if (list != NULL)
         *list = (struct kv_list){0};
@@ -28,9 +28,9 @@ void kv_list_free(struct kv_memory *memory, struct kv_list *list)
 {
     for (struct kv_node *node = list->ends[KV_HEAD], *next; node != NULL; node = next) {
         next = node->next[KV_TAIL];
-        kv_free(memory, node);
+        kv_free_and_uncount_memory(memory, node);
     }
-    kv_free(memory, list);
+    kv_free_and_uncount_memory(memory, list);
 }
 
 static int add_node_at_end(struct kv_memory *memory, struct kv_list *list, enum kv_end end,
@@ -41,7 +41,7 @@ static int add_node_at_end(struct kv_memory *memory, struct kv_list *list, enum 
 
     if (room < least)
         room = least;
-    struct kv_node *node = kv_allocate(memory, sizeof *node + room);
+    struct kv_node *node = kv_allocate_and_count_memory(memory, sizeof *node + room);
     if (node == NULL)
         return -ENOMEM;
     *node = (struct kv_node){.room = room};
@@ -56,8 +56,8 @@ static int add_node_at_end(struct kv_memory *memory, struct kv_list *list, enum 
     return 0;
 }
 
-int kv_list_add_at_end(struct kv_memory *memory, struct kv_list *list, enum kv_end end,
-                       const char *bytes, uint32_t size)
+int kv_list_add_element_at_end(struct kv_memory *memory, struct kv_list *list, enum kv_end end,
+                               const char *bytes, uint32_t size)
 {
     struct kv_node *node = list->ends[end];
     uint32_t whole = size + KV_AROUND;
@@ -92,15 +92,15 @@ domus_resp_bytes kv_list_element_at_end(const struct kv_list *list, enum kv_end 
 
     if (end == KV_HEAD) {
         at = node->bytes + node->begin;
-        size = kv_list_read_size(at);
+        size = kv_list_size_of_element_from_bytes(at);
         return (domus_resp_bytes){at + sizeof size, size};
     }
     at = node->bytes + node->end - sizeof size;
-    size = kv_list_read_size(at);
+    size = kv_list_size_of_element_from_bytes(at);
     return (domus_resp_bytes){at - size, size};
 }
 
-void kv_list_remove_at_end(struct kv_memory *memory, struct kv_list *list, enum kv_end end)
+void kv_list_remove_element_at_end(struct kv_memory *memory, struct kv_list *list, enum kv_end end)
 {
     struct kv_node *node = list->ends[end];
     uint32_t whole = (uint32_t)kv_list_element_at_end(list, end).size + KV_AROUND;
@@ -119,7 +119,7 @@ void kv_list_remove_at_end(struct kv_memory *memory, struct kv_list *list, enum 
         next->next[end] = NULL;
     else
         list->ends[1 - end] = NULL;
-    kv_free(memory, node);
+    kv_free_and_uncount_memory(memory, node);
 }
 
 struct kv_place kv_list_place_of_index(const struct kv_list *list, uint64_t index)
@@ -141,16 +141,16 @@ struct kv_place kv_list_place_of_index(const struct kv_list *list, uint64_t inde
     return place;
 }
 
-domus_resp_bytes kv_list_element_at(struct kv_place place)
+domus_resp_bytes kv_list_element_at_place(struct kv_place place)
 {
     const char *at = place.node->bytes + place.at;
 
-    return (domus_resp_bytes){at + sizeof(uint32_t), kv_list_read_size(at)};
+    return (domus_resp_bytes){at + sizeof(uint32_t), kv_list_size_of_element_from_bytes(at)};
 }
 
 struct kv_place kv_list_place_behind(struct kv_place place)
 {
-    place.at += kv_list_read_size(place.node->bytes + place.at) + KV_AROUND;
+    place.at += kv_list_size_of_element_from_bytes(place.node->bytes + place.at) + KV_AROUND;
     if (place.at == place.node->end) {
         place.node = place.node->next[KV_TAIL];
         place.at = place.node != NULL ? place.node->begin : 0;

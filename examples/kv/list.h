@@ -22,7 +22,7 @@ struct kv_node {
 
 /* Returns the size of an element of a list. `from` is the place of one of the two sizes at its
  * ends. */
-uint32_t kv_list_read_size(const char *from);
+uint32_t kv_list_size_of_element_from_bytes(const char *from);
 
 struct kv_list {
     struct kv_node *ends[2]; /* the first node of the list and the last one */
@@ -42,18 +42,19 @@ void kv_list_free(struct kv_memory *memory, struct kv_list *list);
 
 /* Put an element at an end of a list. Returns 0; -ENOMEM; -EMSGSIZE for an element of more than 1
  * GiB. */
-int kv_list_add_at_end(struct kv_memory *memory, struct kv_list *list, enum kv_end end,
-                       const char *bytes, uint32_t size);
+int kv_list_add_element_at_end(struct kv_memory *memory, struct kv_list *list, enum kv_end end,
+                               const char *bytes, uint32_t size);
 
 /* kv_list_element_at_end() returns the element at an end of a list that is not empty, valid until
- * the list changes; kv_list_remove_at_end() removes that element. */
+ * the list changes; kv_list_remove_element_at_end() removes that element. */
 domus_resp_bytes kv_list_element_at_end(const struct kv_list *list, enum kv_end end);
-void kv_list_remove_at_end(struct kv_memory *memory, struct kv_list *list, enum kv_end end);
+void kv_list_remove_element_at_end(struct kv_memory *memory, struct kv_list *list, enum kv_end end);
 
 /* kv_list_place_of_index() returns the place of element `index`, which is less than the count;
- * kv_list_element_at() the element at a place; and kv_list_place_behind() the place behind it. */
+ * kv_list_element_at_place() the element at a place; and kv_list_place_behind() the place behind
+ * it. */
 struct kv_place kv_list_place_of_index(const struct kv_list *list, uint64_t index);
-domus_resp_bytes kv_list_element_at(struct kv_place place);
+domus_resp_bytes kv_list_element_at_place(struct kv_place place);
 struct kv_place kv_list_place_behind(struct kv_place place);
 /* the place before another one; its `node` is NULL if that was the first */
 struct kv_place kv_list_place_before(struct kv_place place);
@@ -63,18 +64,18 @@ struct kv_place kv_list_last_place(const struct kv_list *list);
 
 /* Insert an element before the one at `*place`, which is the place of the new element then. Returns
  * 0; -ENOMEM, and the list is as it was. */
-int kv_list_insert(struct kv_memory *memory, struct kv_list *list, struct kv_place *place,
-                   const char *bytes, uint32_t size);
+int kv_list_insert_before_place(struct kv_memory *memory, struct kv_list *list,
+                                struct kv_place *place, const char *bytes, uint32_t size);
 
 /* Remove the element at a place. Returns the place of the element behind it. */
-struct kv_place kv_list_remove(struct kv_memory *memory, struct kv_list *list,
-                               struct kv_place place);
+struct kv_place kv_list_remove_element_at_place(struct kv_memory *memory, struct kv_list *list,
+                                                struct kv_place place);
 
 /* Remove the first node of a list that is not empty. */
 void kv_list_remove_first_node(struct kv_memory *memory, struct kv_list *list);
 
 /* Remove `count` elements from an end of a list, or all if it has fewer. */
-void kv_list_remove_many(struct kv_memory *memory, struct kv_list *list, enum kv_end end,
-                         uint64_t count);
+void kv_list_remove_elements_at_end(struct kv_memory *memory, struct kv_list *list, enum kv_end end,
+                                    uint64_t count);
 
 #endif

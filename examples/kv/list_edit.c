@@ -9,7 +9,7 @@
 
 static struct kv_place last_place_of_node(struct kv_node *node)
 {
-    uint32_t size = kv_list_read_size(node->bytes + node->end - sizeof size);
+    uint32_t size = kv_list_size_of_element_from_bytes(node->bytes + node->end - sizeof size);
 
     return (struct kv_place){node, node->end - size - KV_AROUND};
 }
@@ -25,7 +25,7 @@ struct kv_place kv_list_place_before(struct kv_place place)
         struct kv_node *before = place.node->next[KV_HEAD];
         return before != NULL ? last_place_of_node(before) : (struct kv_place){NULL, 0};
     }
-    uint32_t size = kv_list_read_size(place.node->bytes + place.at - sizeof size);
+    uint32_t size = kv_list_size_of_element_from_bytes(place.node->bytes + place.at - sizeof size);
     return (struct kv_place){place.node, place.at - size - KV_AROUND};
 }
 
@@ -40,7 +40,7 @@ static void unlink_node(struct kv_memory *memory, struct kv_list *list, struct k
         else
             list->ends[end] = node->next[1 - end];
     }
-    kv_free(memory, node);
+    kv_free_and_uncount_memory(memory, node);
 }
 
 /* Add an empty node to a list, behind another node. */
@@ -49,7 +49,7 @@ static struct kv_node *add_node_behind(struct kv_memory *memory, struct kv_list 
 {
     uint32_t room = least > KV_NODE_BYTES ? least : KV_NODE_BYTES;
     struct kv_node *behind = node->next[KV_TAIL];
-    struct kv_node *fresh = kv_allocate(memory, sizeof *fresh + room);
+    struct kv_node *fresh = kv_allocate_and_count_memory(memory, sizeof *fresh + room);
 
     if (fresh == NULL)
         return NULL;
@@ -73,7 +73,8 @@ static struct kv_node *split_node(struct kv_memory *memory, struct kv_list *list
         return NULL;
     memcpy(behind->bytes, node->bytes + at, bytes);
     behind->end = bytes;
-    for (uint32_t i = 0; i < bytes; i += kv_list_read_size(behind->bytes + i) + KV_AROUND)
+    for (uint32_t i = 0; i < bytes;
+         i += kv_list_size_of_element_from_bytes(behind->bytes + i) + KV_AROUND)
         behind->count++;
     node->end = at;
     node->count -= behind->count;
@@ -83,8 +84,8 @@ static struct kv_node *split_node(struct kv_memory *memory, struct kv_list *list
 /* --- elements --------------------------------------------------------------------------------- */
 
 /* Write an element into a gap of the right size, at byte `at` of a node. */
-static struct kv_place write_element(struct kv_node *node, uint32_t at, const char *bytes,
-                                     uint32_t size)
+static struct kv_place write_element_into_gap_of_node(struct kv_node *node, uint32_t at,
+                                                      const char *bytes, uint32_t size)
 {
     char *to = node->bytes + at;
 
@@ -112,8 +113,8 @@ static bool make_gap_in_node(struct kv_node *node, uint32_t *at, uint32_t whole)
     return true;
 }
 
-int kv_list_insert(struct kv_memory *memory, struct kv_list *list, struct kv_place *place,
-                   const char *bytes, uint32_t size)
+int kv_list_insert_before_place(struct kv_memory *memory, struct kv_list *list,
+                                struct kv_place *place, const char *bytes, uint32_t size)
 {
     uint32_t whole = size + KV_AROUND;
     struct kv_node *node = place->node;
@@ -123,7 +124,7 @@ int kv_list_insert(struct kv_memory *memory, struct kv_list *list, struct kv_pla
     if (!make_gap_in_node(node, &at, whole)) {
         struct kv_node *before = node->next[KV_HEAD];
         if (at == node->begin && before == NULL) {
-            int error = kv_list_add_at_end(memory, list, KV_HEAD, bytes, size);
+            int error = kv_list_add_element_at_end(memory, list, KV_HEAD, bytes, size);
             if (error == 0)
                 *place = (struct kv_place){list->ends[KV_HEAD], list->ends[KV_HEAD]->begin};
             return error;
@@ -138,16 +139,16 @@ int kv_list_insert(struct kv_memory *memory, struct kv_list *list, struct kv_pla
         at = node->end;
         node->end += whole;
     }
-    *place = write_element(node, at, bytes, size);
+    *place = write_element_into_gap_of_node(node, at, bytes, size);
     list->count++;
     return 0;
 }
 
-struct kv_place kv_list_remove(struct kv_memory *memory, struct kv_list *list,
-                               struct kv_place place)
+struct kv_place kv_list_remove_element_at_place(struct kv_memory *memory, struct kv_list *list,
+                                                struct kv_place place)
 {
     struct kv_node *node = place.node, *behind = node->next[KV_TAIL];
-    uint32_t whole = kv_list_read_size(node->bytes + place.at) + KV_AROUND;
+    uint32_t whole = kv_list_size_of_element_from_bytes(node->bytes + place.at) + KV_AROUND;
 
     memory->changes++;
     list->count--;
@@ -162,14 +163,14 @@ struct kv_place kv_list_remove(struct kv_memory *memory, struct kv_list *list,
     return (struct kv_place){behind, behind != NULL ? behind->begin : 0};
 }
 
-void kv_list_remove_many(struct kv_memory *memory, struct kv_list *list, enum kv_end end,
-                         uint64_t count)
+void kv_list_remove_elements_at_end(struct kv_memory *memory, struct kv_list *list, enum kv_end end,
+                                    uint64_t count)
 {
     memory->changes++;
     while (count != 0 && list->count != 0) {
         struct kv_node *node = list->ends[end];
         if (node->count > count) {
-            kv_list_remove_at_end(memory, list, end);
+            kv_list_remove_element_at_end(memory, list, end);
             count--;
             continue;
         }

@@ -5,21 +5,21 @@
 
 #include <errno.h>
 
-int kv_find_list_of_call(struct kv_call *call, struct kv_item ***ret_link)
+int kv_find_list_at_key_of_call(struct kv_call *call, struct kv_item ***ret_link)
 {
-    *ret_link = kv_find_item_of_call(call);
+    *ret_link = kv_find_item_at_key_of_call(call);
     if (*ret_link == NULL)
         return 0;
     return (**ret_link)->kind == KV_LIST ? 1 : -EINVAL;
 }
 
-struct kv_item **kv_add_key_with_list(struct kv_call *call)
+struct kv_item **kv_add_empty_list_at_key_of_call(struct kv_call *call)
 {
     struct kv_list *list = kv_list_new(&call->store->memory);
     struct kv_item **link = list != NULL ? kv_find_or_add_item(call, 0) : NULL;
 
     if (link == NULL) {
-        kv_free(&call->store->memory, list);
+        kv_free_and_uncount_memory(&call->store->memory, list);
         return NULL;
     }
     (*link)->kind = KV_LIST;
@@ -27,23 +27,23 @@ struct kv_item **kv_add_key_with_list(struct kv_call *call)
     return link;
 }
 
-static int run_push_command(struct kv_call *call, enum kv_end end, bool makes)
+static int push_all_arguments_of_command(struct kv_call *call, enum kv_end end, bool makes)
 {
     struct kv_item **link;
-    int there = kv_find_list_of_call(call, &link);
+    int there = kv_find_list_at_key_of_call(call, &link);
     int error = 0;
 
     if (there < 0)
         return kv_answer_error(call->stack, KV_WRONG_TYPE);
     if (there == 0 && !makes)
         return kv_answer_integer(call->stack, 0);
-    if (there == 0 && (link = kv_add_key_with_list(call)) == NULL)
+    if (there == 0 && (link = kv_add_empty_list_at_key_of_call(call)) == NULL)
         return -ENOMEM;
     struct kv_list *list = (*link)->list;
     for (uint32_t i = 2; i < call->command->count && error == 0; i++) {
         domus_slice element = domus_resp_argument(call->command, i);
-        error = kv_list_add_at_end(&call->store->memory, list, end, domus_slice_data(element),
-                                   element.size);
+        error = kv_list_add_element_at_end(&call->store->memory, list, end,
+                                           domus_slice_data(element), element.size);
     }
     uint64_t count = list->count;
     if (count == 0)
@@ -54,32 +54,32 @@ static int run_push_command(struct kv_call *call, enum kv_end end, bool makes)
 
 int kv_run_lpush(struct kv_call *call)
 {
-    return run_push_command(call, KV_HEAD, true);
+    return push_all_arguments_of_command(call, KV_HEAD, true);
 }
 
 int kv_run_rpush(struct kv_call *call)
 {
-    return run_push_command(call, KV_TAIL, true);
+    return push_all_arguments_of_command(call, KV_TAIL, true);
 }
 
 int kv_run_lpushx(struct kv_call *call)
 {
-    return run_push_command(call, KV_HEAD, false);
+    return push_all_arguments_of_command(call, KV_HEAD, false);
 }
 
 int kv_run_rpushx(struct kv_call *call)
 {
-    return run_push_command(call, KV_TAIL, false);
+    return push_all_arguments_of_command(call, KV_TAIL, false);
 }
 
 /* Pop up to `count` elements of a list, and answer with an array of them. They are removed only
  * when the answer holds all of them: if it would be too long, the command fails and removes
  * nothing. */
-static int answer_popped_elements(struct kv_call *call, enum kv_end end, struct kv_item **link,
-                                  uint64_t count)
+static int pop_elements_and_answer_array(struct kv_call *call, enum kv_end end,
+                                         struct kv_item **link, uint64_t count)
 {
     domus_resp_builder builder = {.version = call->command->version,
-                                  .bytes.size_max = kv_answer_bytes_max()};
+                                  .bytes.size_max = kv_most_bytes_of_one_answer()};
     struct kv_list *list = (*link)->list;
 
     if (count > list->count)
@@ -88,18 +88,18 @@ static int answer_popped_elements(struct kv_call *call, enum kv_end end, struct 
     struct kv_place place =
         end == KV_HEAD ? kv_list_place_of_index(list, 0) : kv_list_last_place(list);
     for (uint64_t i = 0; i < count && builder.bytes.error == 0; i++) {
-        domus_resp_bytes element = kv_list_element_at(place);
+        domus_resp_bytes element = kv_list_element_at_place(place);
         (void)domus_resp_add_bulk(&builder, element.data, element.size);
         place = end == KV_HEAD ? kv_list_place_behind(place) : kv_list_place_before(place);
     }
     if (builder.bytes.error == 0)
-        kv_list_remove_many(&call->store->memory, list, end, count);
+        kv_list_remove_elements_at_end(&call->store->memory, list, end, count);
     if (list->count == 0)
         kv_store_remove(call->store, link);
-    return kv_answer_built(call->stack, &builder);
+    return kv_answer_what_builder_has_made(call->stack, &builder);
 }
 
-static int run_pop_command(struct kv_call *call, enum kv_end end)
+static int pop_as_lpop_and_rpop_do(struct kv_call *call, enum kv_end end)
 {
     bool many = call->command->count > 2;
     int64_t count = 1;
@@ -110,20 +110,20 @@ static int run_pop_command(struct kv_call *call, enum kv_end end)
                                         kv_command_find(domus_resp_argument(call->command, 0)));
     if (many && (!kv_read_integer_argument(call, 2, &count) || count < 0))
         return kv_answer_error(call->stack, "ERR value is out of range, must be positive");
-    int there = kv_find_list_of_call(call, &link);
+    int there = kv_find_list_at_key_of_call(call, &link);
     if (there < 0)
         return kv_answer_error(call->stack, KV_WRONG_TYPE);
     if (there == 0 && many)
-        return kv_answer(call->stack, &domus_resp_null_array_type, NULL);
+        return kv_answer_or_gather_answer(call->stack, &domus_resp_null_array_type, NULL);
     if (there == 0)
         return kv_answer_null(call->stack);
     if (many)
-        return answer_popped_elements(call, end, link, (uint64_t)count);
+        return pop_elements_and_answer_array(call, end, link, (uint64_t)count);
     struct kv_list *list = (*link)->list;
-    int error = kv_answer_bytes(call->stack, kv_list_element_at_end(list, end));
+    int error = kv_answer_bytes_as_bulk_string(call->stack, kv_list_element_at_end(list, end));
     if (error != 0)
         return error;
-    kv_list_remove_at_end(&call->store->memory, list, end);
+    kv_list_remove_element_at_end(&call->store->memory, list, end);
     if (list->count == 0)
         kv_store_remove(call->store, link);
     return 0;
@@ -131,18 +131,18 @@ static int run_pop_command(struct kv_call *call, enum kv_end end)
 
 int kv_run_lpop(struct kv_call *call)
 {
-    return run_pop_command(call, KV_HEAD);
+    return pop_as_lpop_and_rpop_do(call, KV_HEAD);
 }
 
 int kv_run_rpop(struct kv_call *call)
 {
-    return run_pop_command(call, KV_TAIL);
+    return pop_as_lpop_and_rpop_do(call, KV_TAIL);
 }
 
 int kv_run_llen(struct kv_call *call)
 {
     struct kv_item **link;
-    int there = kv_find_list_of_call(call, &link);
+    int there = kv_find_list_at_key_of_call(call, &link);
 
     if (there < 0)
         return kv_answer_error(call->stack, KV_WRONG_TYPE);

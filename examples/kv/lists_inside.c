@@ -6,7 +6,7 @@
 
 /* Returns the place of an element by its index; a negative index counts from the tail. `node` is
  * NULL if there is none. */
-static struct kv_place place_of_index(const struct kv_list *list, int64_t index)
+static struct kv_place place_of_signed_list_index(const struct kv_list *list, int64_t index)
 {
     if (index < 0)
         index += (int64_t)list->count;
@@ -19,7 +19,7 @@ int kv_run_lindex(struct kv_call *call)
 {
     struct kv_item **link;
     int64_t index;
-    int there = kv_find_list_of_call(call, &link);
+    int there = kv_find_list_at_key_of_call(call, &link);
 
     if (there == 0)
         return kv_answer_null(call->stack);
@@ -27,9 +27,10 @@ int kv_run_lindex(struct kv_call *call)
         return kv_answer_error(call->stack, KV_WRONG_TYPE);
     if (!kv_read_integer_argument(call, 2, &index))
         return kv_answer_error(call->stack, KV_NO_INTEGER);
-    struct kv_place place = place_of_index((*link)->list, index);
-    return place.node != NULL ? kv_answer_bytes(call->stack, kv_list_element_at(place))
-                              : kv_answer_null(call->stack);
+    struct kv_place place = place_of_signed_list_index((*link)->list, index);
+    return place.node != NULL
+               ? kv_answer_bytes_as_bulk_string(call->stack, kv_list_element_at_place(place))
+               : kv_answer_null(call->stack);
 }
 
 int kv_run_lset(struct kv_call *call)
@@ -38,7 +39,7 @@ int kv_run_lset(struct kv_call *call)
     struct kv_memory *memory = &call->store->memory;
     struct kv_item **link;
     int64_t index;
-    int there = kv_find_list_of_call(call, &link);
+    int there = kv_find_list_at_key_of_call(call, &link);
 
     if (there == 0)
         return kv_answer_error(call->stack, "ERR no such key");
@@ -46,37 +47,38 @@ int kv_run_lset(struct kv_call *call)
         return kv_answer_error(call->stack, KV_WRONG_TYPE);
     if (!kv_read_integer_argument(call, 2, &index))
         return kv_answer_error(call->stack, KV_NO_INTEGER);
-    struct kv_place place = place_of_index((*link)->list, index);
+    struct kv_place place = place_of_signed_list_index((*link)->list, index);
     if (place.node == NULL)
         return kv_answer_error(call->stack, "ERR index out of range");
-    int error = kv_list_insert(memory, (*link)->list, &place, domus_slice_data(value), value.size);
+    int error = kv_list_insert_before_place(memory, (*link)->list, &place, domus_slice_data(value),
+                                            value.size);
     if (error != 0)
         return error;
-    (void)kv_list_remove(memory, (*link)->list, kv_list_place_behind(place));
+    (void)kv_list_remove_element_at_place(memory, (*link)->list, kv_list_place_behind(place));
     return kv_answer_ok(call->stack);
 }
 
-static bool is_equal_element(struct kv_place place, domus_slice bytes)
+static bool is_list_element_equal_to_bytes(struct kv_place place, domus_slice bytes)
 {
-    domus_resp_bytes element = kv_list_element_at(place);
+    domus_resp_bytes element = kv_list_element_at_place(place);
 
     return element.size == bytes.size &&
            memcmp(element.data, domus_slice_data(bytes), bytes.size) == 0;
 }
 
-static int answer_failed_job(const struct kv_call *call, int error)
+static int answer_error_of_failed_list_job(const struct kv_call *call, int error)
 {
     return error == -EMSGSIZE ? kv_answer_error(call->stack, KV_TOO_LARGE) : error;
 }
 
-static int look_for_pivot(struct kv_call *call, struct kv_job *job)
+static int look_for_pivot_in_piece_of_list(struct kv_call *call, struct kv_job *job)
 {
     domus_slice pivot = domus_resp_argument(call->command, 3);
 
     for (; job->place.node != NULL; job->place = kv_list_place_behind(job->place)) {
-        if (kv_job_piece_is_full(job, 0))
+        if (kv_job_add_cost_and_is_piece_full(job, 0))
             return 1;
-        if (is_equal_element(job->place, pivot)) {
+        if (is_list_element_equal_to_bytes(job->place, pivot)) {
             job->found = 1;
             return 0;
         }
@@ -85,7 +87,7 @@ static int look_for_pivot(struct kv_call *call, struct kv_job *job)
 }
 
 /* End an LINSERT: insert the element beside the pivot, if the pivot was found. */
-static int insert_at_pivot(struct kv_call *call, struct kv_job *job, int error)
+static int end_linsert_and_insert_at_pivot(struct kv_call *call, struct kv_job *job, int error)
 {
     domus_slice value = domus_resp_argument(call->command, 4);
     struct kv_memory *memory = &call->store->memory;
@@ -93,37 +95,40 @@ static int insert_at_pivot(struct kv_call *call, struct kv_job *job, int error)
     struct kv_place place = job->place;
 
     if (error != 0)
-        return answer_failed_job(call, error);
+        return answer_error_of_failed_list_job(call, error);
     if (job->found == 0)
         return kv_answer_integer(call->stack, -1);
     if (job->is_set)
         place = kv_list_place_behind(place);
     if (place.node == NULL)
-        error = kv_list_add_at_end(memory, list, KV_TAIL, domus_slice_data(value), value.size);
+        error =
+            kv_list_add_element_at_end(memory, list, KV_TAIL, domus_slice_data(value), value.size);
     else
-        error = kv_list_insert(memory, list, &place, domus_slice_data(value), value.size);
+        error =
+            kv_list_insert_before_place(memory, list, &place, domus_slice_data(value), value.size);
     return error != 0 ? error : kv_answer_integer(call->stack, (int64_t)list->count);
 }
 
 int kv_run_linsert(struct kv_call *call)
 {
     domus_slice where = domus_resp_argument(call->command, 2);
-    struct kv_job job = {.piece = look_for_pivot, .finish = insert_at_pivot};
+    struct kv_job job = {.piece = look_for_pivot_in_piece_of_list,
+                         .finish = end_linsert_and_insert_at_pivot};
 
     job.is_set = domus_resp_is(where, "AFTER");
     if (!job.is_set && !domus_resp_is(where, "BEFORE"))
         return kv_answer_error(call->stack, KV_SYNTAX);
-    int there = kv_find_list_of_call(call, &job.link);
+    int there = kv_find_list_at_key_of_call(call, &job.link);
     if (there <= 0)
         return there == 0 ? kv_answer_integer(call->stack, 0)
                           : kv_answer_error(call->stack, KV_WRONG_TYPE);
     job.place = kv_list_place_of_index((*job.link)->list, 0);
-    return kv_run_job(call, &job);
+    return kv_run_job_and_park_if_long(call, &job);
 }
 
 /* Do a piece of LREM: remove elements that are equal to the argument, at most job->left of them,
  * from the head or from the tail on. */
-static int remove_equal_elements(struct kv_call *call, struct kv_job *job)
+static int remove_equal_in_piece_of_list(struct kv_call *call, struct kv_job *job)
 {
     domus_slice bytes = domus_resp_argument(call->command, 3);
     struct kv_memory *memory = &call->store->memory;
@@ -131,11 +136,11 @@ static int remove_equal_elements(struct kv_call *call, struct kv_job *job)
 
     while (job->place.node != NULL && job->found < job->left) {
         struct kv_place place = job->place;
-        if (kv_job_piece_is_full(job, 0))
+        if (kv_job_add_cost_and_is_piece_full(job, 0))
             return 1;
         struct kv_place before = job->from_tail ? kv_list_place_before(place) : place;
-        bool equal = is_equal_element(place, bytes);
-        struct kv_place next = equal            ? kv_list_remove(memory, list, place)
+        bool equal = is_list_element_equal_to_bytes(place, bytes);
+        struct kv_place next = equal ? kv_list_remove_element_at_place(memory, list, place)
                                : job->from_tail ? place
                                                 : kv_list_place_behind(place);
         job->found += equal;
@@ -144,21 +149,23 @@ static int remove_equal_elements(struct kv_call *call, struct kv_job *job)
     return 0;
 }
 
-static int end_lrem(struct kv_call *call, struct kv_job *job, int error)
+static int end_job_of_lrem_and_answer(struct kv_call *call, struct kv_job *job, int error)
 {
     if ((*job->link)->list->count == 0)
         kv_store_remove(call->store, job->link);
-    return error != 0 ? answer_failed_job(call, error) : kv_answer_integer(call->stack, job->found);
+    return error != 0 ? answer_error_of_failed_list_job(call, error)
+                      : kv_answer_integer(call->stack, job->found);
 }
 
 int kv_run_lrem(struct kv_call *call)
 {
-    struct kv_job job = {.piece = remove_equal_elements, .finish = end_lrem};
+    struct kv_job job = {.piece = remove_equal_in_piece_of_list,
+                         .finish = end_job_of_lrem_and_answer};
     int64_t count;
 
     if (!kv_read_integer_argument(call, 2, &count))
         return kv_answer_error(call->stack, KV_NO_INTEGER);
-    int there = kv_find_list_of_call(call, &job.link);
+    int there = kv_find_list_at_key_of_call(call, &job.link);
     if (there <= 0)
         return there == 0 ? kv_answer_integer(call->stack, 0)
                           : kv_answer_error(call->stack, KV_WRONG_TYPE);
@@ -166,7 +173,7 @@ int kv_run_lrem(struct kv_call *call)
     job.left = count == 0 || count == INT64_MIN ? INT64_MAX : count < 0 ? -count : count;
     job.from_tail = count < 0;
     job.place = job.from_tail ? kv_list_last_place(list) : kv_list_place_of_index(list, 0);
-    return kv_run_job(call, &job);
+    return kv_run_job_and_park_if_long(call, &job);
 }
 
 int kv_run_ltrim(struct kv_call *call)
@@ -176,7 +183,7 @@ int kv_run_ltrim(struct kv_call *call)
 
     if (!kv_read_integer_argument(call, 2, &first) || !kv_read_integer_argument(call, 3, &last))
         return kv_answer_error(call->stack, KV_NO_INTEGER);
-    int there = kv_find_list_of_call(call, &link);
+    int there = kv_find_list_at_key_of_call(call, &link);
     if (there <= 0)
         return there == 0 ? kv_answer_ok(call->stack) : kv_answer_error(call->stack, KV_WRONG_TYPE);
     struct kv_list *list = (*link)->list;
@@ -187,8 +194,9 @@ int kv_run_ltrim(struct kv_call *call)
         kv_store_remove(call->store, link);
         return kv_answer_ok(call->stack);
     }
-    kv_list_remove_many(&call->store->memory, list, KV_HEAD, (uint64_t)first);
-    kv_list_remove_many(&call->store->memory, list, KV_TAIL, (uint64_t)(size - 1 - last));
+    kv_list_remove_elements_at_end(&call->store->memory, list, KV_HEAD, (uint64_t)first);
+    kv_list_remove_elements_at_end(&call->store->memory, list, KV_TAIL,
+                                   (uint64_t)(size - 1 - last));
     return kv_answer_ok(call->stack);
 }
 
@@ -230,16 +238,16 @@ static const char *read_lpos_option(const struct kv_call *call, uint32_t i, stru
 }
 
 /* Do a piece of LPOS: add the indexes of the wanted elements to the builder. */
-static int look_for_equal_elements(struct kv_call *call, struct kv_job *job)
+static int add_equal_indexes_of_piece_of_list(struct kv_call *call, struct kv_job *job)
 {
     domus_slice bytes = domus_resp_argument(call->command, 2);
     int64_t size = (int64_t)(*job->link)->list->count;
 
     for (; job->at < job->end; job->at++) {
         int64_t index = job->from_tail ? size - 1 - (int64_t)job->at : (int64_t)job->at;
-        if (kv_job_piece_is_full(job, 0))
+        if (kv_job_add_cost_and_is_piece_full(job, 0))
             return 1;
-        if (is_equal_element(job->place, bytes) && job->skip-- <= 0) {
+        if (is_list_element_equal_to_bytes(job->place, bytes) && job->skip-- <= 0) {
             if (job->found++ == 0)
                 job->first = index;
             (void)domus_resp_add_integer(&job->builder, index);
@@ -252,7 +260,8 @@ static int look_for_equal_elements(struct kv_call *call, struct kv_job *job)
     return 0;
 }
 
-static int answer_found_indexes(struct kv_call *call, domus_resp_builder *indexes, uint32_t count)
+static int answer_lpos_with_found_indexes(struct kv_call *call, domus_resp_builder *indexes,
+                                          uint32_t count)
 {
     domus_resp_builder builder = {.version = call->command->version};
     domus_resp_reply part = {{NULL, 0, 0}, 0, 0, {0}};
@@ -264,22 +273,23 @@ static int answer_found_indexes(struct kv_call *call, domus_resp_builder *indexe
     if (count != 0)
         (void)domus_resp_add_reply(&builder, &part);
     domus_slice_free(part.bytes);
-    return kv_answer_built(call->stack, &builder);
+    return kv_answer_what_builder_has_made(call->stack, &builder);
 }
 
-static int end_lpos(struct kv_call *call, struct kv_job *job, int error)
+static int end_job_of_lpos_and_answer(struct kv_call *call, struct kv_job *job, int error)
 {
     if (error == 0 && job->is_set)
-        return answer_found_indexes(call, &job->builder, (uint32_t)job->found);
+        return answer_lpos_with_found_indexes(call, &job->builder, (uint32_t)job->found);
     domus_resp_drop(&job->builder);
     if (error != 0)
-        return answer_failed_job(call, error);
+        return answer_error_of_failed_list_job(call, error);
     return job->found != 0 ? kv_answer_integer(call->stack, job->first)
                            : kv_answer_null(call->stack);
 }
 
 /* Set a job up to search a list for LPOS. */
-static void begin_lpos(struct kv_job *job, const struct kv_list *list, const struct search *search)
+static void set_up_job_of_lpos(struct kv_job *job, const struct kv_list *list,
+                               const struct search *search)
 {
     int64_t size = (int64_t)list->count;
 
@@ -292,7 +302,8 @@ static void begin_lpos(struct kv_job *job, const struct kv_list *list, const str
 
 int kv_run_lpos(struct kv_call *call)
 {
-    struct kv_job job = {.piece = look_for_equal_elements, .finish = end_lpos};
+    struct kv_job job = {.piece = add_equal_indexes_of_piece_of_list,
+                         .finish = end_job_of_lpos_and_answer};
     struct search search = {.rank = 1, .count = 1};
     const char *wrong = NULL;
 
@@ -300,13 +311,13 @@ int kv_run_lpos(struct kv_call *call)
         wrong = read_lpos_option(call, i, &search);
     if (wrong != NULL)
         return kv_answer_error(call->stack, wrong);
-    int there = kv_find_list_of_call(call, &job.link);
+    int there = kv_find_list_at_key_of_call(call, &job.link);
     if (there < 0)
         return kv_answer_error(call->stack, KV_WRONG_TYPE);
     job.builder.version = call->command->version;
     job.is_set = search.many;
     if (there == 0)
-        return end_lpos(call, &job, 0);
-    begin_lpos(&job, (*job.link)->list, &search);
-    return kv_run_job(call, &job);
+        return end_job_of_lpos_and_answer(call, &job, 0);
+    set_up_job_of_lpos(&job, (*job.link)->list, &search);
+    return kv_run_job_and_park_if_long(call, &job);
 }

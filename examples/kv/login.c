@@ -20,7 +20,7 @@ static bool is_password(domus_slice bytes)
 
 /* Returns whether this user may enter with this password. If no password is configured, every one
  * is right. */
-static bool may_user_enter(domus_slice user, domus_slice password)
+static bool is_login_right(domus_slice user, domus_slice password)
 {
     return domus_slice_equals(user, "default", 7) &&
            (kv_settings.password[0] == '\0' || is_password(password));
@@ -40,38 +40,40 @@ int kv_serve_auth(domus_stack *stack, void *self, const void *payload)
         return kv_answer_error(stack,
                                "ERR AUTH <password> called without any password configured for the "
                                "default user. Are you sure your configuration is correct?");
-    if (command->count == 3 ? !may_user_enter(user, last) : !is_password(last))
+    if (command->count == 3 ? !is_login_right(user, last) : !is_password(last))
         return kv_answer_error(stack, WRONG_PASSWORD);
     session->admitted = true;
-    kv_session_settle(session);
-    if (kv_is_gathering()) /* AUTH in a transaction comes from a client that is admitted already. */
+    kv_session_update_whether_plain(session);
+    if (kv_are_answers_gathered()) /* AUTH in a transaction comes from a client that is admitted
+                                      already. */
         return kv_answer_ok(stack);
     (void)domus_resp_add_simple(&builder, "OK");
-    return kv_answer_and_change_connection(stack, session, &builder, DOMUS_RESP_AS_BEFORE);
+    return kv_answer_and_set_answering_of_client(stack, session, &builder, DOMUS_RESP_AS_BEFORE);
 }
 
-static void add_text_pair(domus_resp_builder *builder, const char *name, const char *value)
+static void add_name_and_text_to_answer(domus_resp_builder *builder, const char *name,
+                                        const char *value)
 {
     (void)domus_resp_add_bulk(builder, name, strlen(name));
     (void)domus_resp_add_bulk(builder, value, strlen(value));
 }
 
-static int answer_hello(domus_stack *stack, const struct kv_session *session)
+static int answer_hello_with_facts_of_server(domus_stack *stack, const struct kv_session *session)
 {
     domus_resp_builder builder = {.version = session->version};
 
     (void)domus_resp_add_map(&builder, 7);
-    add_text_pair(&builder, "server", "kv");
-    add_text_pair(&builder, "version", KV_VERSION);
+    add_name_and_text_to_answer(&builder, "server", "kv");
+    add_name_and_text_to_answer(&builder, "version", KV_VERSION);
     (void)domus_resp_add_bulk(&builder, "proto", 5);
     (void)domus_resp_add_integer(&builder, session->version);
     (void)domus_resp_add_bulk(&builder, "id", 2);
     (void)domus_resp_add_integer(&builder, (int64_t)session->id);
-    add_text_pair(&builder, "mode", "standalone");
-    add_text_pair(&builder, "role", "master");
+    add_name_and_text_to_answer(&builder, "mode", "standalone");
+    add_name_and_text_to_answer(&builder, "role", "master");
     (void)domus_resp_add_bulk(&builder, "modules", 7);
     (void)domus_resp_add_array(&builder, 0);
-    return kv_answer_and_change_connection(stack, session, &builder, DOMUS_RESP_AS_BEFORE);
+    return kv_answer_and_set_answering_of_client(stack, session, &builder, DOMUS_RESP_AS_BEFORE);
 }
 
 /* Refuse a HELLO that is wrong. If it has given the right password before the error, the client
@@ -83,7 +85,7 @@ static int refuse_hello(domus_stack *stack, const struct kv_session *session, co
 
     (void)domus_resp_add_error(&builder, format, (int)(word.size < 128 ? word.size : 128),
                                domus_slice_data(word));
-    return kv_answer_and_change_connection(stack, session, &builder, DOMUS_RESP_AS_BEFORE);
+    return kv_answer_and_set_answering_of_client(stack, session, &builder, DOMUS_RESP_AS_BEFORE);
 }
 
 int kv_serve_hello(domus_stack *stack, void *self, const void *payload)
@@ -93,18 +95,18 @@ int kv_serve_hello(domus_stack *stack, void *self, const void *payload)
     domus_slice text = domus_resp_argument(command, 1);
     int64_t version = command->version;
 
-    if (command->count > 1 && !kv_read_integer(domus_slice_data(text), text.size, &version))
+    if (command->count > 1 && !kv_read_integer_in_text(domus_slice_data(text), text.size, &version))
         return kv_answer_error(stack, "ERR Protocol version is not an integer or out of range");
     if (version != 2 && version != 3)
         return kv_answer_error(stack, "NOPROTO unsupported protocol version");
     for (uint32_t i = 2; i < command->count; i++) {
         domus_slice word = domus_resp_argument(command, i);
         if (domus_resp_is(word, "AUTH") && i + 2 < command->count) {
-            if (!may_user_enter(domus_resp_argument(command, i + 1),
+            if (!is_login_right(domus_resp_argument(command, i + 1),
                                 domus_resp_argument(command, i + 2)))
                 return kv_answer_error(stack, WRONG_PASSWORD);
             session->admitted = true;
-            kv_session_settle(session);
+            kv_session_update_whether_plain(session);
             i += 2;
         } else if (domus_resp_is(word, "SETNAME") && i + 1 < command->count) {
             if (!kv_set_client_name(session, domus_resp_argument(command, ++i)))
@@ -123,6 +125,6 @@ int kv_serve_hello(domus_stack *stack, void *self, const void *payload)
                    "authenticate the client and select the RESP protocol version at the "
                    "same time");
     session->version = (uint8_t)version;
-    kv_session_settle(session);
-    return answer_hello(stack, session);
+    kv_session_update_whether_plain(session);
+    return answer_hello_with_facts_of_server(stack, session);
 }

@@ -64,7 +64,7 @@ static const domus_cluster_member member = {&joiner, &options, &kv_cluster};
 
 static int start_server(domus_system *system, void *argument)
 {
-    int error = kv_start_store(system);
+    int error = kv_start_actors_of_store(system);
 
     return error != 0 ? error : domus_main_serve(system, argument, &kv_sessions, NULL);
 }

@@ -35,7 +35,7 @@ static _Atomic bool is_ending;
 
 /* --- the shards ------------------------------------------------------------------------------- */
 
-static int make_shard(void *context, const char *key, void *self)
+static int make_state_of_shard_from_grain_key(void *context, const char *key, void *self)
 {
     struct kv_store *store = self;
     char *end;
@@ -55,27 +55,27 @@ const domus_grain_kind kv_grains[] = {
     {
         .name = "kv_shard",
         .behaviour = &kv_shard,
-        .make = make_shard,
+        .make = make_state_of_shard_from_grain_key,
         .options = {.placement = DOMUS_SPREAD, .mailbox_max = UINT16_MAX},
     },
     {.name = NULL},
 };
 
-void kv_lookup_fill(struct kv_lookup *lookup)
+void kv_fill_lookup_with_own_settings(struct kv_lookup *lookup)
 {
     static const char text[] = "all nodes have to have the same hash";
 
-    *lookup = (struct kv_lookup){kv_shard_count, kv_hash(text, sizeof text - 1)};
+    *lookup = (struct kv_lookup){kv_shard_count, kv_hash_of_bytes(text, sizeof text - 1)};
 }
 
-int kv_answer_lookup(domus_stack *stack, void *self, const void *payload)
+int kv_reply_address_if_settings_agree(domus_stack *stack, void *self, const void *payload)
 {
     const struct kv_lookup *lookup = payload;
     struct kv_here here = {domus_self(stack)};
     struct kv_lookup own;
 
     (void)self;
-    kv_lookup_fill(&own);
+    kv_fill_lookup_with_own_settings(&own);
     if (lookup->shards != own.shards || lookup->check != own.check)
         return kv_answer_error(stack, "ERR this node is configured differently");
     return domus_reply(stack, &kv_here_type, &here);
@@ -90,7 +90,7 @@ const domus_cluster_export kv_exports[] = {
 
 /* --- the node --------------------------------------------------------------------------------- */
 
-int kv_start_node(domus_system *system)
+int kv_start_doors_and_grains_of_node(domus_system *system)
 {
     static const domus_spawn_options options = {.mailbox_max = UINT16_MAX};
     int error = domus_outside_grain_open(system, &kv_grains[0], &shards);
@@ -106,7 +106,7 @@ int kv_start_node(domus_system *system)
     return error;
 }
 
-static bool has_other_nodes_up(void)
+static bool is_any_other_node_up(void)
 {
     domus_node_info nodes[NODES_TOLD];
     uint32_t count = domus_cluster_nodes(kv_cluster, nodes, NODES_TOLD);
@@ -123,7 +123,7 @@ void kv_stop_node(domus_system *system)
     atomic_store_explicit(&is_ending, true, memory_order_relaxed);
     for (uint32_t i = 0; i < kv_clerk_count; i++)
         (void)domus_outside_notice(system, kv_clerks[i], &kv_wait_end_type, NULL);
-    if (has_other_nodes_up())
+    if (is_any_other_node_up())
         (void)domus_outside_ask(system, returner, &kv_evacuate_type, NULL, EVACUATE_NS, NULL);
 }
 

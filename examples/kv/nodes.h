@@ -15,8 +15,9 @@
 
 #define KV_SHARDS_OF_CLUSTER 32u /* number of shards in a cluster, unless kv.shards is set */
 
-/* The cluster; NULL without kv.cluster. The program sets it before kv_start_store(), and it is
- * constant from then on. Its options have kv_picklers (travel.h), kv_exports and kv_grains. */
+/* The cluster; NULL without kv.cluster. The program sets it before kv_start_actors_of_store(), and
+ * it is constant from then on. Its options have kv_picklers (travel.h), kv_exports and kv_grains.
+ */
 extern domus_cluster *kv_cluster;
 
 /* Name of the export by which other nodes spawn an envoy on this node, for their exchanges
@@ -47,16 +48,16 @@ struct kv_here {
 };
 extern const domus_type kv_here_type;
 
-void kv_lookup_fill(struct kv_lookup *lookup);
+void kv_fill_lookup_with_own_settings(struct kv_lookup *lookup);
 
 /* The handler of a shard for a kv_lookup. */
-domus_handler kv_answer_lookup;
+domus_handler kv_reply_address_if_settings_agree;
 
 /* The behaviours that other nodes may spawn on this node. */
 extern const domus_cluster_export kv_exports[];
 
 /* Make the doors and the other actors of a node. Returns 0; a negative errno. */
-int kv_start_node(domus_system *system);
+int kv_start_doors_and_grains_of_node(domus_system *system);
 
 /* End the node when the program ends: its clients stop waiting, and its shards go to other
  * nodes. */
@@ -77,6 +78,6 @@ extern const domus_behaviour kv_returner;
 
 /* The handler of a shard for elements that come back from a returner: it puts them where they
  * were. */
-domus_handler kv_take_gift_back;
+domus_handler kv_put_sent_gift_back_into_store;
 
 #endif

@@ -5,9 +5,9 @@
 
 #define DIGITS_MAX 20u
 
-static int add_to_string_number(struct kv_call *call, int64_t by)
+static int add_to_number_at_key_and_answer(struct kv_call *call, int64_t by)
 {
-    struct kv_item **link = kv_find_item_of_call(call);
+    struct kv_item **link = kv_find_item_at_key_of_call(call);
     int64_t value = 0;
     char text[DIGITS_MAX + 1];
 
@@ -15,33 +15,33 @@ static int add_to_string_number(struct kv_call *call, int64_t by)
         if (!kv_is_string(*link))
             return kv_answer_error(call->stack, KV_WRONG_TYPE);
         domus_resp_bytes bytes = kv_item_string(*link);
-        if (!kv_read_integer(bytes.data, bytes.size, &value))
+        if (!kv_read_integer_in_text(bytes.data, bytes.size, &value))
             return kv_answer_error(call->stack, KV_NO_INTEGER);
     }
     if (__builtin_add_overflow(value, by, &value))
         return kv_answer_error(call->stack, "ERR increment or decrement would overflow");
     if (link == NULL && (link = kv_find_or_add_item(call, DIGITS_MAX)) == NULL)
         return -ENOMEM;
-    uint32_t size = kv_print_integer(text, value);
+    uint32_t size = kv_write_integer_as_text(text, value);
     int error = kv_item_set_string(&call->store->memory, link, text, size);
     return error != 0 ? error : kv_answer_integer(call->stack, value);
 }
 
 int kv_run_incr(struct kv_call *call)
 {
-    return add_to_string_number(call, 1);
+    return add_to_number_at_key_and_answer(call, 1);
 }
 
 int kv_run_decr(struct kv_call *call)
 {
-    return add_to_string_number(call, -1);
+    return add_to_number_at_key_and_answer(call, -1);
 }
 
 int kv_run_incrby(struct kv_call *call)
 {
     int64_t by;
 
-    return kv_read_integer_argument(call, 2, &by) ? add_to_string_number(call, by)
+    return kv_read_integer_argument(call, 2, &by) ? add_to_number_at_key_and_answer(call, by)
                                                   : kv_answer_error(call->stack, KV_NO_INTEGER);
 }
 
@@ -52,12 +52,12 @@ int kv_run_decrby(struct kv_call *call)
     if (!kv_read_integer_argument(call, 2, &by))
         return kv_answer_error(call->stack, KV_NO_INTEGER);
     return by == INT64_MIN ? kv_answer_error(call->stack, "ERR decrement would overflow")
-                           : add_to_string_number(call, -by);
+                           : add_to_number_at_key_and_answer(call, -by);
 }
 
 int kv_run_strlen(struct kv_call *call)
 {
-    struct kv_item **link = kv_find_item_of_call(call);
+    struct kv_item **link = kv_find_item_at_key_of_call(call);
 
     if (link == NULL)
         return kv_answer_integer(call->stack, 0);
@@ -67,13 +67,13 @@ int kv_run_strlen(struct kv_call *call)
 
 int kv_run_getdel(struct kv_call *call)
 {
-    struct kv_item **link = kv_find_item_of_call(call);
+    struct kv_item **link = kv_find_item_at_key_of_call(call);
 
     if (link == NULL)
         return kv_answer_null(call->stack);
     if (!kv_is_string(*link))
         return kv_answer_error(call->stack, KV_WRONG_TYPE);
-    int error = kv_answer_string_of_item(call->stack, *link);
+    int error = kv_answer_item_as_bulk_string(call->stack, *link);
     if (error == 0)
         kv_store_remove(call->store, link);
     return error;

@@ -16,7 +16,7 @@
 
 /* --- OBJECT ----------------------------------------------------------------------------------- */
 
-static const char *encoding_of_value(const struct kv_item *item)
+static const char *name_of_redis_encoding(const struct kv_item *item)
 {
     domus_resp_bytes bytes;
     int64_t number;
@@ -24,9 +24,9 @@ static const char *encoding_of_value(const struct kv_item *item)
     if (item->kind == KV_LIST)
         return "quicklist";
     if (item->kind == KV_HASH)
-        return kv_hash_is_large(item) ? "hashtable" : "listpack";
+        return kv_is_hash_a_table_in_redis(item) ? "hashtable" : "listpack";
     bytes = kv_item_string(item);
-    if (kv_read_integer(bytes.data, bytes.size, &number))
+    if (kv_read_integer_in_text(bytes.data, bytes.size, &number))
         return "int";
     return bytes.size <= EMBEDDED_MAX ? "embstr" : "raw";
 }
@@ -39,7 +39,8 @@ static bool is_shared_integer(const struct kv_item *item)
     if (!kv_is_string(item))
         return false;
     domus_resp_bytes bytes = kv_item_string(item);
-    return kv_read_integer(bytes.data, bytes.size, &number) && number >= 0 && number < 10000;
+    return kv_read_integer_in_text(bytes.data, bytes.size, &number) && number >= 0 &&
+           number < 10000;
 }
 
 static const struct kv_subcommand of_object[] = {
@@ -54,11 +55,12 @@ static const struct kv_subcommand of_object[] = {
 int kv_run_object(struct kv_call *call)
 {
     int result;
-    const struct kv_subcommand *row = kv_subcommand(call->stack, call->command, of_object, &result);
+    const struct kv_subcommand *row =
+        kv_find_subcommand_or_answer_error(call->stack, call->command, of_object, &result);
 
     if (row == NULL)
         return result;
-    struct kv_item **link = kv_find_item_of_call(call);
+    struct kv_item **link = kv_find_item_at_key_of_call(call);
     if (link == NULL)
         return kv_answer_null(call->stack);
     if (strcmp(row->name, "freq") == 0)
@@ -71,8 +73,8 @@ int kv_run_object(struct kv_call *call)
         return kv_answer_integer(call->stack, 0);
     if (strcmp(row->name, "refcount") == 0)
         return kv_answer_integer(call->stack, is_shared_integer(*link) ? INT32_MAX : 1);
-    const char *name = encoding_of_value(*link);
-    return kv_answer_bytes(call->stack, (domus_resp_bytes){name, strlen(name)});
+    const char *name = name_of_redis_encoding(*link);
+    return kv_answer_bytes_as_bulk_string(call->stack, (domus_resp_bytes){name, strlen(name)});
 }
 
 /* --- MEMORY ----------------------------------------------------------------------------------- */
@@ -90,7 +92,7 @@ static uint64_t estimate_bytes_of_all(uint64_t bytes, uint64_t seen, uint64_t co
     return seen != 0 ? (uint64_t)((double)bytes / (double)seen * (double)count) : 0;
 }
 
-static uint64_t memory_of_list(const struct kv_list *list, int64_t samples)
+static uint64_t estimate_memory_of_list(const struct kv_list *list, int64_t samples)
 {
     uint64_t bytes = 0, seen = 0;
 
@@ -102,13 +104,13 @@ static uint64_t memory_of_list(const struct kv_list *list, int64_t samples)
     return sizeof *list + estimate_bytes_of_all(bytes, seen, list->count);
 }
 
-static uint64_t memory_of_fields(const struct kv_table *fields, int64_t samples)
+static uint64_t estimate_memory_of_hash(const struct kv_table *fields, int64_t samples)
 {
     uint64_t bytes = 0, seen = 0;
-    uint64_t buckets = kv_table_buckets(fields);
+    uint64_t buckets = kv_table_count_buckets(fields);
 
     for (uint64_t at = 0; at < buckets && (int64_t)seen < samples; at++) {
-        for (const struct kv_item *item = kv_table_bucket(fields, at); item != NULL;
+        for (const struct kv_item *item = kv_table_first_item_of_bucket(fields, at); item != NULL;
              item = item->next, seen++)
             bytes += memory_of_item(item);
     }
@@ -126,7 +128,7 @@ int kv_run_memory(struct kv_call *call)
     int result;
     int64_t samples = SAMPLES_GIVEN;
 
-    if (kv_subcommand(call->stack, call->command, of_memory, &result) == NULL)
+    if (kv_find_subcommand_or_answer_error(call->stack, call->command, of_memory, &result) == NULL)
         return result;
     for (uint32_t i = 3; i < call->command->count; i += 2) {
         if (!domus_resp_is(domus_resp_argument(call->command, i), "SAMPLES") ||
@@ -140,13 +142,13 @@ int kv_run_memory(struct kv_call *call)
     /* SAMPLES 0 means that all elements are looked at */
     if (samples == 0 || samples > SAMPLES_MOST)
         samples = SAMPLES_MOST;
-    struct kv_item **link = kv_find_item_of_call(call);
+    struct kv_item **link = kv_find_item_at_key_of_call(call);
     if (link == NULL)
         return kv_answer_null(call->stack);
     uint64_t bytes = memory_of_item(*link);
     if ((*link)->kind == KV_LIST)
-        bytes += memory_of_list((*link)->list, samples);
+        bytes += estimate_memory_of_list((*link)->list, samples);
     else if ((*link)->kind == KV_HASH)
-        bytes += memory_of_fields((*link)->fields, samples);
+        bytes += estimate_memory_of_hash((*link)->fields, samples);
     return kv_answer_integer(call->stack, (int64_t)bytes);
 }

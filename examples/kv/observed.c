@@ -12,17 +12,17 @@
 
 #define ADDRESS_BYTES 12u
 
-static void *pointer_in_item(const struct kv_item *item)
+static void *pointer_stored_in_table_item(const struct kv_item *item)
 {
     void *pointer;
 
-    memcpy(&pointer, kv_item_text(item), sizeof pointer);
+    memcpy(&pointer, kv_item_short_string(item), sizeof pointer);
     return pointer;
 }
 
 /* Put a pointer into a table, under a name that is not in it. Returns 0; -ENOMEM. */
-static int put_pointer(struct kv_observed *observed, struct kv_table *table, uint64_t hash,
-                       domus_slice name, void *pointer)
+static int put_pointer_into_table(struct kv_observed *observed, struct kv_table *table,
+                                  uint64_t hash, domus_slice name, void *pointer)
 {
     struct kv_memory *memory = &observed->memory;
 
@@ -32,20 +32,20 @@ static int put_pointer(struct kv_observed *observed, struct kv_table *table, uin
     return kv_item_set_string(memory, link, (const char *)&pointer, sizeof pointer);
 }
 
-static void *get_pointer(struct kv_table *table, uint64_t hash, domus_slice name)
+static void *get_pointer_from_table(struct kv_table *table, uint64_t hash, domus_slice name)
 {
     struct kv_item **link = kv_table_find(table, hash, name);
 
-    return link != NULL ? pointer_in_item(*link) : NULL;
+    return link != NULL ? pointer_stored_in_table_item(*link) : NULL;
 }
 
-static void drop_pointer(struct kv_observed *observed, struct kv_table *table, uint64_t hash,
-                         domus_slice name)
+static void remove_pointer_from_table(struct kv_observed *observed, struct kv_table *table,
+                                      uint64_t hash, domus_slice name)
 {
     kv_table_remove(table, &observed->memory, kv_table_find(table, hash, name));
 }
 
-static struct kv_observed *begin_observing_keys(struct kv_store *store)
+static struct kv_observed *allocate_observed_keys_if_none(struct kv_store *store)
 {
     if (store->observed != NULL)
         return store->observed;
@@ -66,47 +66,48 @@ struct name {
     uint64_t hash;
 };
 
-static domus_slice name_of_address(domus_address address, struct name *name)
+static domus_slice table_name_of_client_address(domus_address address, struct name *name)
 {
     memcpy(name->bytes, &address.house, sizeof address.house);
     memcpy(name->bytes + sizeof address.house, &address.lease, sizeof address.lease);
     name->page.data = name->bytes;
-    name->hash = kv_hash(name->bytes, ADDRESS_BYTES);
+    name->hash = kv_hash_of_bytes(name->bytes, ADDRESS_BYTES);
     return (domus_slice){&name->page, 0, ADDRESS_BYTES};
 }
 
 struct kv_client *kv_client_find(struct kv_store *store, domus_address address)
 {
     struct name name;
-    domus_slice bytes = name_of_address(address, &name);
+    domus_slice bytes = table_name_of_client_address(address, &name);
 
-    return store->observed != NULL ? get_pointer(&store->observed->clients, name.hash, bytes)
-                                   : NULL;
+    return store->observed != NULL
+               ? get_pointer_from_table(&store->observed->clients, name.hash, bytes)
+               : NULL;
 }
 
 int kv_client_find_or_add(domus_stack *stack, struct kv_store *store, domus_address address,
                           struct kv_client **ret_client)
 {
     struct kv_client *client = kv_client_find(store, address);
-    struct kv_observed *observed = begin_observing_keys(store);
+    struct kv_observed *observed = allocate_observed_keys_if_none(store);
     struct name name;
 
     if (observed == NULL)
         return -ENOMEM;
     if (client == NULL) {
-        domus_slice bytes = name_of_address(address, &name);
-        client = kv_allocate(&observed->memory, sizeof *client);
+        domus_slice bytes = table_name_of_client_address(address, &name);
+        client = kv_allocate_and_count_memory(&observed->memory, sizeof *client);
         if (client == NULL)
             return -ENOMEM;
         *client = (struct kv_client){.address = address};
-        int error = put_pointer(observed, &observed->clients, name.hash, bytes, client);
+        int error = put_pointer_into_table(observed, &observed->clients, name.hash, bytes, client);
         if (error == 0) {
             error = domus_watch_actor(stack, address, &client->down);
             if (error != 0)
-                drop_pointer(observed, &observed->clients, name.hash, bytes);
+                remove_pointer_from_table(observed, &observed->clients, name.hash, bytes);
         }
         if (error != 0) {
-            kv_free(&observed->memory, client);
+            kv_free_and_uncount_memory(&observed->memory, client);
             return error;
         }
     }
@@ -114,17 +115,18 @@ int kv_client_find_or_add(domus_stack *stack, struct kv_store *store, domus_addr
     return 0;
 }
 
-void kv_forget_idle_client(domus_stack *stack, struct kv_store *store, struct kv_client *client)
+void kv_forget_client_without_marks(domus_stack *stack, struct kv_store *store,
+                                    struct kv_client *client)
 {
     struct kv_observed *observed = store->observed;
     struct name name;
 
     if (client->marks[KV_WATCHES] != NULL || client->waiter != NULL)
         return;
-    domus_slice bytes = name_of_address(client->address, &name);
-    drop_pointer(observed, &observed->clients, name.hash, bytes);
+    domus_slice bytes = table_name_of_client_address(client->address, &name);
+    remove_pointer_from_table(observed, &observed->clients, name.hash, bytes);
     (void)domus_unwatch(stack, client->down);
-    kv_free(&observed->memory, client);
+    kv_free_and_uncount_memory(&observed->memory, client);
 }
 
 void kv_free_observed_if_unused(struct kv_store *store)
@@ -137,17 +139,20 @@ void kv_free_observed_if_unused(struct kv_store *store)
 
 /* --- chains ----------------------------------------------------------------------------------- */
 
-static struct kv_chain *add_chain_of_key(struct kv_observed *observed, enum kv_observing what,
-                                         uint64_t hash, domus_slice key)
+static struct kv_chain *add_empty_chain_for_observed_key(struct kv_observed *observed,
+                                                         enum kv_observing what, uint64_t hash,
+                                                         domus_slice key)
 {
-    struct kv_chain *chain = kv_allocate(&observed->memory, sizeof *chain + key.size);
+    struct kv_chain *chain =
+        kv_allocate_and_count_memory(&observed->memory, sizeof *chain + key.size);
 
     if (chain == NULL)
         return NULL;
     *chain = (struct kv_chain){.hash = hash, .key_size = key.size, .page = {chain->key}};
     memcpy(chain->key, domus_slice_data(key), key.size);
-    if (put_pointer(observed, &observed->chains[what], hash, kv_chain_key(chain), chain) != 0) {
-        kv_free(&observed->memory, chain);
+    if (put_pointer_into_table(observed, &observed->chains[what], hash, kv_key_of_chain(chain),
+                               chain) != 0) {
+        kv_free_and_uncount_memory(&observed->memory, chain);
         return NULL;
     }
     return chain;
@@ -156,24 +161,26 @@ static struct kv_chain *add_chain_of_key(struct kv_observed *observed, enum kv_o
 static void remove_chain_of_key(struct kv_observed *observed, enum kv_observing what,
                                 struct kv_chain *chain)
 {
-    drop_pointer(observed, &observed->chains[what], chain->hash, kv_chain_key(chain));
-    kv_free(&observed->memory, chain);
+    remove_pointer_from_table(observed, &observed->chains[what], chain->hash,
+                              kv_key_of_chain(chain));
+    kv_free_and_uncount_memory(&observed->memory, chain);
 }
 
-int kv_mark_add(struct kv_store *store, struct kv_client *client, enum kv_observing what,
-                uint64_t hash, domus_slice key)
+int kv_observe_key_for_client(struct kv_store *store, struct kv_client *client,
+                              enum kv_observing what, uint64_t hash, domus_slice key)
 {
     struct kv_observed *observed = store->observed;
     struct kv_memory *memory = &observed->memory;
-    struct kv_chain *chain = get_pointer(&observed->chains[what], hash, key);
+    struct kv_chain *chain = get_pointer_from_table(&observed->chains[what], hash, key);
 
     if (memory->used_bytes + 2 * (uint64_t)key.size + sizeof *chain > memory->bytes_max)
         return -ENOMEM;
-    struct kv_mark *mark = kv_allocate(memory, sizeof *mark);
+    struct kv_mark *mark = kv_allocate_and_count_memory(memory, sizeof *mark);
     if (mark == NULL)
         return -ENOMEM;
-    if (chain == NULL && (chain = add_chain_of_key(observed, what, hash, key)) == NULL) {
-        kv_free(memory, mark);
+    if (chain == NULL &&
+        (chain = add_empty_chain_for_observed_key(observed, what, hash, key)) == NULL) {
+        kv_free_and_uncount_memory(memory, mark);
         return -ENOMEM;
     }
     *mark = (struct kv_mark){.before = chain->last,
@@ -189,7 +196,8 @@ int kv_mark_add(struct kv_store *store, struct kv_client *client, enum kv_observ
     return 0;
 }
 
-void kv_marks_remove(struct kv_store *store, struct kv_client *client, enum kv_observing what)
+void kv_end_observing_all_of_client(struct kv_store *store, struct kv_client *client,
+                                    enum kv_observing what)
 {
     struct kv_observed *observed = store->observed;
 
@@ -199,7 +207,7 @@ void kv_marks_remove(struct kv_store *store, struct kv_client *client, enum kv_o
         client->marks[what] = mark->next_of_client;
         *(mark->before != NULL ? &mark->before->next : &chain->first) = mark->next;
         *(mark->next != NULL ? &mark->next->before : &chain->last) = mark->before;
-        kv_free(&observed->memory, mark);
+        kv_free_and_uncount_memory(&observed->memory, mark);
         if (chain->first == NULL && !chain->is_ready && !chain->is_served)
             remove_chain_of_key(observed, what, chain);
     }
@@ -207,11 +215,12 @@ void kv_marks_remove(struct kv_store *store, struct kv_client *client, enum kv_o
 
 /* --- changes ---------------------------------------------------------------------------------- */
 
-void kv_mark_key_as_changed(struct kv_store *store, uint64_t hash, domus_slice key)
+void kv_tell_clients_that_key_changed(struct kv_store *store, uint64_t hash, domus_slice key)
 {
     struct kv_observed *observed = store->observed;
-    const struct kv_chain *watched = get_pointer(&observed->chains[KV_WATCHES], hash, key);
-    struct kv_chain *awaited = get_pointer(&observed->chains[KV_WAITS], hash, key);
+    const struct kv_chain *watched =
+        get_pointer_from_table(&observed->chains[KV_WATCHES], hash, key);
+    struct kv_chain *awaited = get_pointer_from_table(&observed->chains[KV_WAITS], hash, key);
 
     for (struct kv_mark *mark = watched != NULL ? watched->first : NULL; mark != NULL;
          mark = mark->next)
@@ -224,28 +233,29 @@ void kv_mark_key_as_changed(struct kv_store *store, uint64_t hash, domus_slice k
     observed->ready_last = awaited;
 }
 
-void kv_note_changed_key(struct kv_store *store, uint64_t hash, domus_slice key)
+void kv_mark_key_if_command_changed_it(struct kv_store *store, uint64_t hash, domus_slice key)
 {
     if (store->noted == store->memory.changes)
         return;
     store->noted = store->memory.changes;
-    kv_mark_key_as_changed(store, hash, key);
+    kv_tell_clients_that_key_changed(store, hash, key);
 }
 
-void kv_mark_all_keys_as_changed(struct kv_store *store)
+void kv_tell_clients_that_all_keys_change(struct kv_store *store)
 {
     struct kv_table *table = &store->observed->chains[KV_WATCHES];
 
-    for (uint64_t at = 0; at < kv_table_buckets(table); at++) {
-        for (struct kv_item *item = kv_table_bucket(table, at); item != NULL; item = item->next) {
-            const struct kv_chain *chain = pointer_in_item(item);
-            if (kv_store_find(store, chain->hash, kv_chain_key(chain)) != NULL)
-                kv_mark_key_as_changed(store, chain->hash, kv_chain_key(chain));
+    for (uint64_t at = 0; at < kv_table_count_buckets(table); at++) {
+        for (struct kv_item *item = kv_table_first_item_of_bucket(table, at); item != NULL;
+             item = item->next) {
+            const struct kv_chain *chain = pointer_stored_in_table_item(item);
+            if (kv_store_find(store, chain->hash, kv_key_of_chain(chain)) != NULL)
+                kv_tell_clients_that_key_changed(store, chain->hash, kv_key_of_chain(chain));
         }
     }
 }
 
-struct kv_chain *kv_chain_take_ready(struct kv_store *store)
+struct kv_chain *kv_take_next_chain_of_changed_key(struct kv_store *store)
 {
     struct kv_chain *chain = store->observed->ready;
 
@@ -258,7 +268,7 @@ struct kv_chain *kv_chain_take_ready(struct kv_store *store)
     return chain;
 }
 
-void kv_free_unused_chain(struct kv_store *store, struct kv_chain *chain)
+void kv_free_chain_without_clients(struct kv_store *store, struct kv_chain *chain)
 {
     if (chain->first == NULL && !chain->is_ready)
         remove_chain_of_key(store->observed, KV_WAITS, chain);
@@ -266,24 +276,25 @@ void kv_free_unused_chain(struct kv_store *store, struct kv_chain *chain)
 
 /* --- all of them ------------------------------------------------------------------------------ */
 
-void kv_clients_visit(struct kv_store *store, domus_stack *stack,
-                      void (*visit)(domus_stack *stack, struct kv_store *store,
-                                    struct kv_client *client))
+void kv_visit_all_observing_clients(struct kv_store *store, domus_stack *stack,
+                                    void (*visit)(domus_stack *stack, struct kv_store *store,
+                                                  struct kv_client *client))
 {
     struct kv_table *table = &store->observed->clients;
 
-    for (uint64_t at = 0; at < kv_table_buckets(table); at++) {
-        for (struct kv_item *item = kv_table_bucket(table, at); item != NULL; item = item->next)
-            visit(stack, store, pointer_in_item(item));
+    for (uint64_t at = 0; at < kv_table_count_buckets(table); at++) {
+        for (struct kv_item *item = kv_table_first_item_of_bucket(table, at); item != NULL;
+             item = item->next)
+            visit(stack, store, pointer_stored_in_table_item(item));
     }
 }
 
 static void free_client(domus_stack *stack, struct kv_store *store, struct kv_client *client)
 {
     (void)stack;
-    kv_marks_remove(store, client, KV_WATCHES);
+    kv_end_observing_all_of_client(store, client, KV_WATCHES);
     kv_free_waiter(store, client);
-    kv_free(&store->observed->memory, client);
+    kv_free_and_uncount_memory(&store->observed->memory, client);
 }
 
 void kv_observed_free(struct kv_store *store)
@@ -292,10 +303,10 @@ void kv_observed_free(struct kv_store *store)
 
     if (observed == NULL)
         return;
-    kv_clients_visit(store, NULL, free_client);
-    for (struct kv_chain *chain = kv_chain_take_ready(store); chain != NULL;
-         chain = kv_chain_take_ready(store))
-        kv_free_unused_chain(store, chain);
+    kv_visit_all_observing_clients(store, NULL, free_client);
+    for (struct kv_chain *chain = kv_take_next_chain_of_changed_key(store); chain != NULL;
+         chain = kv_take_next_chain_of_changed_key(store))
+        kv_free_chain_without_clients(store, chain);
     kv_table_clear(&observed->chains[KV_WATCHES], &observed->memory);
     kv_table_clear(&observed->chains[KV_WAITS], &observed->memory);
     kv_table_clear(&observed->clients, &observed->memory);

@@ -66,37 +66,39 @@ struct kv_client *kv_client_find(struct kv_store *store, domus_address address);
 int kv_client_find_or_add(domus_stack *stack, struct kv_store *store, domus_address address,
                           struct kv_client **ret_client);
 /* Forget a client if it neither watches nor waits for any key. */
-void kv_forget_idle_client(domus_stack *stack, struct kv_store *store, struct kv_client *client);
+void kv_forget_client_without_marks(domus_stack *stack, struct kv_store *store,
+                                    struct kv_client *client);
 
 /* Add a mark of a client for a key. Returns 0; -ENOMEM, also if kv.observedMemory is used up. */
-int kv_mark_add(struct kv_store *store, struct kv_client *client, enum kv_observing what,
-                uint64_t hash, domus_slice key);
+int kv_observe_key_for_client(struct kv_store *store, struct kv_client *client,
+                              enum kv_observing what, uint64_t hash, domus_slice key);
 /* Remove all marks of a client that watch, or all that wait. */
-void kv_marks_remove(struct kv_store *store, struct kv_client *client, enum kv_observing what);
+void kv_end_observing_all_of_client(struct kv_store *store, struct kv_client *client,
+                                    enum kv_observing what);
 
-static inline domus_slice kv_chain_key(const struct kv_chain *chain)
+static inline domus_slice kv_key_of_chain(const struct kv_chain *chain)
 {
     return (domus_slice){&chain->page, 0, chain->key_size};
 }
 
 /* Mark the clients that watch a key as dirty, and its chain as ready, because the key has
  * changed. */
-void kv_mark_key_as_changed(struct kv_store *store, uint64_t hash, domus_slice key);
+void kv_tell_clients_that_key_changed(struct kv_store *store, uint64_t hash, domus_slice key);
 /* Note that the key of the running command was changed, if the store has changed since the last
  * call of this function. */
-void kv_note_changed_key(struct kv_store *store, uint64_t hash, domus_slice key);
-/* Do what kv_mark_key_as_changed() does, for all keys, which are about to be removed. */
-void kv_mark_all_keys_as_changed(struct kv_store *store);
+void kv_mark_key_if_command_changed_it(struct kv_store *store, uint64_t hash, domus_slice key);
+/* Do what kv_tell_clients_that_key_changed() does, for all keys, which are about to be removed. */
+void kv_tell_clients_that_all_keys_change(struct kv_store *store);
 
 /* Take the next key that may have elements for clients that wait; NULL: none. A chain that has no
- * mark any more is freed by kv_free_unused_chain(). */
-struct kv_chain *kv_chain_take_ready(struct kv_store *store);
-void kv_free_unused_chain(struct kv_store *store, struct kv_chain *chain);
+ * mark any more is freed by kv_free_chain_without_clients(). */
+struct kv_chain *kv_take_next_chain_of_changed_key(struct kv_store *store);
+void kv_free_chain_without_clients(struct kv_store *store, struct kv_chain *chain);
 
 /* Call `visit` for each client that observes keys. */
-void kv_clients_visit(struct kv_store *store, domus_stack *stack,
-                      void (*visit)(domus_stack *stack, struct kv_store *store,
-                                    struct kv_client *client));
+void kv_visit_all_observing_clients(struct kv_store *store, domus_stack *stack,
+                                    void (*visit)(domus_stack *stack, struct kv_store *store,
+                                                  struct kv_client *client));
 
 /* Free all that the store has for observed keys, if it has no client. No other function of
  * observed.c may be running. */

@@ -25,7 +25,7 @@ struct kv_subscriber {
     uint64_t seen; /* number of the last publication that the connection has passed on */
 };
 
-static inline uint64_t kv_subscriptions(const struct kv_subscriber *subscriber)
+static inline uint64_t kv_count_subscriptions_of_client(const struct kv_subscriber *subscriber)
 {
     return subscriber->names[KV_CHANNEL].count + subscriber->names[KV_PATTERN].count;
 }
@@ -52,7 +52,7 @@ extern domus_address kv_exchange;
 extern const domus_behaviour kv_exchange_behaviour;
 
 /* Returns the actor that must be asked to publish a message: the exchange or the switchboard. */
-static inline domus_address kv_publisher(void)
+static inline domus_address kv_actor_to_ask_for_publication(void)
 {
     return kv_exchange.house != NULL ? kv_exchange : kv_switchboard;
 }
@@ -74,16 +74,16 @@ extern const domus_type kv_published_type;
 
 /* Handlers of a session for the commands of subscriptions and publications. */
 domus_handler kv_serve_subscribe, kv_serve_unsubscribe, kv_serve_publish, kv_serve_pubsub,
-    kv_serve_reset;
+    kv_reset_session_and_answer;
 /* The handler of a session for a publication, which it passes on to its client. */
-domus_handler kv_pass_publication_to_client;
+domus_handler kv_send_publication_if_subscribed;
 /* Answer the PING of a client of RESP 2 that has subscriptions. */
-int kv_answer_subscriber_ping(domus_stack *stack, const domus_resp_command *command);
+int kv_answer_ping_with_array_in_resp_2(domus_stack *stack, const domus_resp_command *command);
 void kv_subscriber_free(struct kv_session *session);
 
 /* Returns what the names of a command are: channels for SUBSCRIBE and UNSUBSCRIBE, patterns for
  * PSUBSCRIBE and PUNSUBSCRIBE. */
-static inline enum kv_named kv_kind_of_names(const domus_resp_command *command)
+static inline enum kv_named kv_channel_or_pattern_of_command(const domus_resp_command *command)
 {
     char first = domus_slice_data(domus_resp_argument(command, 0))[0];
 

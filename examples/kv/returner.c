@@ -11,12 +11,12 @@
 
 static const domus_type look_type = {.name = "look"};
 
-static int send_gifts_to_shards(domus_stack *stack, void *self, const void *payload)
+static int send_returned_gifts_to_their_shards(domus_stack *stack, void *self, const void *payload)
 {
     (void)self, (void)payload;
     for (uint32_t i = 0; i < kv_shard_count; i++) {
         struct kv_gift *next;
-        for (struct kv_gift *gift = kv_take_returned_gifts(i); gift != NULL; gift = next) {
+        for (struct kv_gift *gift = kv_take_gifts_returned_to_shard(i); gift != NULL; gift = next) {
             next = gift->next;
             /* Send the gift back to its shard; nobody waits for the answer. If the ask cannot be
              * made, the gift is given back once more. */
@@ -24,11 +24,11 @@ static int send_gifts_to_shards(domus_stack *stack, void *self, const void *payl
                 kv_gift_type.release(&gift);
         }
     }
-    kv_legacy_look_after_slots(stack);
+    kv_legacy_free_old_or_wake_shards(stack);
     return domus_after(stack, LOOK_NS, &look_type, NULL, NULL);
 }
 
-static int mount_returner(domus_stack *stack, void *self)
+static int arm_timer_for_gifts_at_mount(domus_stack *stack, void *self)
 {
     (void)self;
     return domus_after(stack, LOOK_NS, &look_type, NULL, NULL);
@@ -36,22 +36,22 @@ static int mount_returner(domus_stack *stack, void *self)
 
 const domus_behaviour kv_returner = {
     .name = "returner",
-    .on = (const domus_on[]){{&look_type, send_gifts_to_shards, 0},
-                             {&kv_evacuate_type, kv_evacuate_all_shards, 0},
+    .on = (const domus_on[]){{&look_type, send_returned_gifts_to_their_shards, 0},
+                             {&kv_evacuate_type, kv_ask_all_shards_to_evacuate, 0},
                              {NULL, NULL, 0}},
-    .on_mount = mount_returner,
+    .on_mount = arm_timer_for_gifts_at_mount,
 };
 
-int kv_take_gift_back(domus_stack *stack, void *self, const void *payload)
+int kv_put_sent_gift_back_into_store(domus_stack *stack, void *self, const void *payload)
 {
     struct kv_gift *gift = *(struct kv_gift *const *)payload;
     struct kv_store *store = self;
 
-    kv_begin_store_turn(stack, store);
+    kv_set_store_time_and_arm_timer(stack, store);
     int error = domus_take(stack);
     if (error != 0)
         return error;
-    kv_put_back_in_shard(stack, store, gift);
-    kv_serve_waiting_clients(stack, store);
+    kv_put_gift_back_and_free_it(stack, store, gift);
+    kv_serve_clients_that_wait_at_changed(stack, store);
     return kv_answer_ok(stack);
 }

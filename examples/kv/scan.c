@@ -67,7 +67,7 @@ static const char *read_scan_options(const struct kv_call *call, uint32_t first,
     return scan->pattern.size > KV_PATTERN_MAX ? KV_LONG_PATTERN : NULL;
 }
 
-static void visit_item(struct scan *scan, const struct kv_item *item)
+static void add_item_to_scan_if_it_matches(struct scan *scan, const struct kv_item *item)
 {
     domus_resp_bytes value;
 
@@ -87,10 +87,10 @@ static void visit_item(struct scan *scan, const struct kv_item *item)
     scan->elements++;
 }
 
-static void visit_bucket(struct scan *scan, const struct kv_item *item)
+static void add_matching_items_of_bucket_to_scan(struct scan *scan, const struct kv_item *item)
 {
     for (; item != NULL; item = item->next)
-        visit_item(scan, item);
+        add_item_to_scan_if_it_matches(scan, item);
 }
 
 static uint64_t reverse_bits(uint64_t bits)
@@ -101,18 +101,18 @@ static uint64_t reverse_bits(uint64_t bits)
     return (bits >> 1 & UINT64_C(0x5555555555555555)) | (bits & UINT64_C(0x5555555555555555)) << 1;
 }
 
-static uint64_t next_cursor(uint64_t cursor, uint64_t mask)
+static uint64_t next_scan_cursor_by_reversed_bits(uint64_t cursor, uint64_t mask)
 {
     return reverse_bits(reverse_bits(cursor | ~mask) + 1);
 }
 
 /* Visit the bucket of the cursor, and, while the table grows or shrinks, the buckets of the other
  * table that have the same items. */
-static void visit_next_bucket(struct scan *scan, const struct kv_table *table)
+static void add_bucket_of_cursor_and_advance_it(struct scan *scan, const struct kv_table *table)
 {
     if (table->old == NULL) {
-        visit_bucket(scan, table->buckets[scan->cursor & table->mask]);
-        scan->cursor = next_cursor(scan->cursor, table->mask);
+        add_matching_items_of_bucket_to_scan(scan, table->buckets[scan->cursor & table->mask]);
+        scan->cursor = next_scan_cursor_by_reversed_bits(scan->cursor, table->mask);
         return;
     }
     bool grows = table->old_mask < table->mask;
@@ -120,17 +120,17 @@ static void visit_next_bucket(struct scan *scan, const struct kv_table *table)
     struct kv_item *const *large = grows ? table->buckets : table->old;
     uint64_t small_mask = grows ? table->old_mask : table->mask;
     uint64_t large_mask = grows ? table->mask : table->old_mask;
-    visit_bucket(scan, small[scan->cursor & small_mask]);
+    add_matching_items_of_bucket_to_scan(scan, small[scan->cursor & small_mask]);
     do {
-        visit_bucket(scan, large[scan->cursor & large_mask]);
-        scan->cursor = next_cursor(scan->cursor, large_mask);
+        add_matching_items_of_bucket_to_scan(scan, large[scan->cursor & large_mask]);
+        scan->cursor = next_scan_cursor_by_reversed_bits(scan->cursor, large_mask);
     } while ((scan->cursor & (small_mask ^ large_mask)) != 0);
 }
 
-static int answer_scan(struct kv_call *call, struct scan *scan)
+static int answer_with_cursor_and_found_elements(struct kv_call *call, struct scan *scan)
 {
     domus_resp_builder builder = {.version = call->command->version,
-                                  .bytes.size_max = kv_answer_bytes_max()};
+                                  .bytes.size_max = kv_most_bytes_of_one_answer()};
     domus_resp_reply found = {{NULL, 0, 0}, 0, 0, {0}};
     char cursor[24];
     int error = scan->elements != 0 ? domus_resp_end(&scan->found, &found) : 0;
@@ -144,12 +144,12 @@ static int answer_scan(struct kv_call *call, struct scan *scan)
     if (scan->elements != 0)
         (void)domus_resp_add_reply(&builder, &found);
     domus_slice_free(found.bytes);
-    return kv_answer_built(call->stack, &builder);
+    return kv_answer_what_builder_has_made(call->stack, &builder);
 }
 
 /* Visit buckets of a table from the cursor on, until there are enough elements, or until many
  * buckets were empty. */
-static void scan_table(struct scan *scan, const struct kv_table *table)
+static void add_buckets_until_scan_has_enough(struct scan *scan, const struct kv_table *table)
 {
     uint64_t mask =
         table->old != NULL && table->old_mask > table->mask ? table->old_mask : table->mask;
@@ -160,7 +160,7 @@ static void scan_table(struct scan *scan, const struct kv_table *table)
         scan->cursor = 0;
     else
         do
-            visit_next_bucket(scan, table);
+            add_bucket_of_cursor_and_advance_it(scan, table);
         while (scan->cursor != 0 && --most > 0 && scan->elements < scan->count);
 }
 
@@ -176,11 +176,11 @@ int kv_run_scan(struct kv_call *call)
         return kv_answer_error(call->stack, wrong);
     uint64_t shard = cursor % KV_SHARDS_MAX;
     scan.cursor = cursor >> SHARD_BITS;
-    scan_table(&scan, &call->store->table);
+    add_buckets_until_scan_has_enough(&scan, &call->store->table);
     scan.cursor = scan.cursor != 0             ? scan.cursor << SHARD_BITS | shard
                   : shard + 1 < kv_shard_count ? shard + 1
                                                : 0;
-    return answer_scan(call, &scan);
+    return answer_with_cursor_and_found_elements(call, &scan);
 }
 
 int kv_serve_scan(domus_stack *stack, void *self, const void *payload)
@@ -204,7 +204,7 @@ int kv_run_hscan(struct kv_call *call)
 
     if (wrong != NULL)
         return kv_answer_error(call->stack, wrong);
-    int there = kv_find_hash_of_call(call, &link);
+    int there = kv_find_hash_at_key_of_call(call, &link);
     if (there < 0)
         return kv_answer_error(call->stack, KV_WRONG_TYPE);
     wrong = there != 0 ? read_scan_options(call, 3, &scan) : NULL;
@@ -213,11 +213,12 @@ int kv_run_hscan(struct kv_call *call)
     if (there == 0) {
         scan.cursor = 0;
     } else if ((*link)->fields->count <= SMALL_HASH) {
-        for (uint64_t at = 0; at < kv_table_buckets((*link)->fields); at++)
-            visit_bucket(&scan, kv_table_bucket((*link)->fields, at));
+        for (uint64_t at = 0; at < kv_table_count_buckets((*link)->fields); at++)
+            add_matching_items_of_bucket_to_scan(
+                &scan, kv_table_first_item_of_bucket((*link)->fields, at));
         scan.cursor = 0;
     } else {
-        scan_table(&scan, (*link)->fields);
+        add_buckets_until_scan_has_enough(&scan, (*link)->fields);
     }
-    return answer_scan(call, &scan);
+    return answer_with_cursor_and_found_elements(call, &scan);
 }

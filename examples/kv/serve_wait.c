@@ -7,11 +7,11 @@
 #include <errno.h>
 
 /* Ask a shard to run the command that is handled. */
-static int ask_shard_to_run(domus_stack *stack, uint32_t shard, const domus_resp_command *command,
-                            domus_resumed *then)
+static int ask_shard_to_run_copy_of_command(domus_stack *stack, uint32_t shard,
+                                            const domus_resp_command *command, domus_resumed *then)
 {
     domus_resp_command kept;
-    int error = kv_copy_command(command, &kept);
+    int error = kv_keep_command_without_copy(command, &kept);
 
     if (error != 0)
         return error;
@@ -25,11 +25,11 @@ static int ask_shard_to_run(domus_stack *stack, uint32_t shard, const domus_resp
 
 /* Answer a command that waited with the key and the elements of a gift (gift.h). If that fails, the
  * elements stay in the message, and go back to their list when it is released. */
-static int answer_with_gift(domus_stack *stack, const struct kv_session *session,
-                            struct kv_gift *gift)
+static int answer_wait_with_elements_of_gift(domus_stack *stack, const struct kv_session *session,
+                                             struct kv_gift *gift)
 {
     domus_resp_builder builder = {.version = session->version,
-                                  .bytes.size_max = kv_answer_bytes_max()};
+                                  .bytes.size_max = kv_most_bytes_of_one_answer()};
     const domus_resp_reply array = {.bytes = gift->elements, .values = 1};
 
     (void)domus_resp_add_array(&builder, 2);
@@ -38,7 +38,7 @@ static int answer_with_gift(domus_stack *stack, const struct kv_session *session
         (void)domus_resp_add_reply(&builder, &array);
     else
         (void)domus_resp_add_bulk(&builder, domus_slice_data(gift->elements), gift->elements.size);
-    int error = kv_answer_built(stack, &builder);
+    int error = kv_answer_what_builder_has_made(stack, &builder);
     if (error == 0) {
         (void)domus_take(stack);
         kv_gift_free(gift);
@@ -49,7 +49,8 @@ static int answer_with_gift(domus_stack *stack, const struct kv_session *session
 /* Returns whether an answer of a shard is too late: the client has ended, and had to wait for
  * elements. Elements that were there when the command came still go to the client, as do answers to
  * its later commands. */
-static bool is_answer_late(const struct kv_session *session, const domus_answer *answer)
+static bool is_wait_answered_after_client_left(const struct kv_session *session,
+                                               const domus_answer *answer)
 {
     if (!session->is_gone)
         return false;
@@ -58,7 +59,7 @@ static bool is_answer_late(const struct kv_session *session, const domus_answer 
             (*(struct kv_gift *const *)answer->payload)->was_waited_for);
 }
 
-static int handle_waited_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int end_wait_and_answer_client(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domus_channel *channel = domus_channel_running(stack);
     struct kv_session *session = self;
@@ -68,24 +69,25 @@ static int handle_waited_answer(domus_stack *stack, void *self, const domus_answ
     (void)domus_become(stack, NULL);
     session->waiting_shard = KV_NO_SHARD;
     /* Drop the commands behind this one, too, as redis-server does when a client has ended. */
-    if (is_answer_late(session, answer)) {
+    if (is_wait_answered_after_client_left(session, answer)) {
         int error = domus_reply(stack, &domus_resp_null_array_type, NULL);
         (void)domus_channel_close(stack, channel);
         return error;
     }
     if (answer->error == 0 && answer->type == &kv_gift_type)
-        return answer_with_gift(stack, session, *(struct kv_gift *const *)answer->payload);
-    return kv_answer_as_shard(stack, answer);
+        return answer_wait_with_elements_of_gift(stack, session,
+                                                 *(struct kv_gift *const *)answer->payload);
+    return kv_pass_answer_of_shard_to_client(stack, answer);
 }
 
-int kv_serve_wait(domus_stack *stack, void *self, const void *payload)
+int kv_ask_shard_to_run_blocking_command(domus_stack *stack, void *self, const void *payload)
 {
     const domus_resp_command *command = payload;
     const struct kv_command *row = kv_command_find(domus_resp_argument(command, 0));
     struct kv_session *session = self;
     uint32_t shard;
 
-    if (!kv_find_shard(command, row, &shard))
+    if (!kv_find_only_shard_of_all_keys(command, row, &shard))
         return kv_answer_error(stack, KV_CROSS_SLOT);
     if (kv_is_node_ending())
         return kv_answer_error(stack, KV_UNBLOCKED);
@@ -97,7 +99,7 @@ int kv_serve_wait(domus_stack *stack, void *self, const void *payload)
     if (error != 0)
         return error;
     session->waiting_shard = shard;
-    error = ask_shard_to_run(stack, shard, command, handle_waited_answer);
+    error = ask_shard_to_run_copy_of_command(stack, shard, command, end_wait_and_answer_client);
     if (error != DOMUS_PARKED) {
         session->waiting_shard = KV_NO_SHARD;
         /* the session handles commands as usual, because no command waits any more */
@@ -109,7 +111,7 @@ int kv_serve_wait(domus_stack *stack, void *self, const void *payload)
 /* Handle that a client has finished sending while its command waits in the shard. The client has
  * probably ended, and an element that it gets later would be lost with it. Only the shard knows
  * whether the command has to wait, so it is told. */
-int kv_handle_end_while_waiting(domus_stack *stack, void *self, const void *payload)
+int kv_tell_shard_that_waiting_client_left(domus_stack *stack, void *self, const void *payload)
 {
     struct kv_session *session = self;
 
@@ -123,13 +125,13 @@ int kv_handle_end_while_waiting(domus_stack *stack, void *self, const void *payl
 
 /* --- WATCH ------------------------------------------------------------------------------------ */
 
-static int handle_watch_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int answer_watch_as_shard(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)self;
-    return kv_answer_as_shard(stack, answer);
+    return kv_pass_answer_of_shard_to_client(stack, answer);
 }
 
-int kv_serve_watch(domus_stack *stack, void *self, const void *payload)
+int kv_ask_shard_to_watch_keys(domus_stack *stack, void *self, const void *payload)
 {
     const domus_resp_command *command = payload;
     const struct kv_command *row = kv_command_find(domus_resp_argument(command, 0));
@@ -138,11 +140,11 @@ int kv_serve_watch(domus_stack *stack, void *self, const void *payload)
 
     if (session->transaction != NULL)
         return kv_answer_error(stack, "ERR WATCH inside MULTI is not allowed");
-    if (!kv_find_shard(command, row, &shard) ||
+    if (!kv_find_only_shard_of_all_keys(command, row, &shard) ||
         (session->watched_shard != KV_NO_SHARD && session->watched_shard != shard))
         return kv_answer_error(stack, KV_CROSS_SLOT);
     session->watched_shard = shard;
-    return ask_shard_to_run(stack, shard, command, handle_watch_answer);
+    return ask_shard_to_run_copy_of_command(stack, shard, command, answer_watch_as_shard);
 }
 
 void kv_tell_shard_to_unwatch(domus_stack *stack, struct kv_session *session)

@@ -17,7 +17,7 @@ int kv_serve_time(domus_stack *stack, void *self, const void *payload)
     (void)domus_resp_add_bulk(&builder, text, (size_t)size);
     size = snprintf(text, sizeof text, "%ld", now.tv_nsec / 1000);
     (void)domus_resp_add_bulk(&builder, text, (size_t)size);
-    return kv_answer_built(stack, &builder);
+    return kv_answer_what_builder_has_made(stack, &builder);
 }
 
 /* Answer LASTSAVE with the time when the program began: nothing is ever saved, and only then the
@@ -25,7 +25,7 @@ int kv_serve_time(domus_stack *stack, void *self, const void *payload)
 int kv_serve_lastsave(domus_stack *stack, void *self, const void *payload)
 {
     (void)self, (void)payload;
-    return kv_answer_integer(stack, kv_program_begin_s());
+    return kv_answer_integer(stack, kv_time_when_program_began_s());
 }
 
 int kv_serve_save(domus_stack *stack, void *self, const void *payload)

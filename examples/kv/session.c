@@ -19,7 +19,7 @@
 /* Returns the marks of a command. A command that waits, or that changes how later ones are handled,
  * gets DOMUS_ALONE. The test of the first letter spares most other commands a second search of
  * their row. */
-static uint32_t marks_of_command(const void *payload)
+static uint32_t order_marks_of_command(const void *payload)
 {
     domus_slice name = domus_resp_argument(payload, 0);
 
@@ -61,7 +61,7 @@ static int refuse_unknown_command(domus_stack *stack, const domus_resp_command *
     }
     (void)domus_resp_add_error(&builder, "ERR unknown command '%s', with args beginning with: %s",
                                name, arguments);
-    return kv_answer_built(stack, &builder);
+    return kv_answer_what_builder_has_made(stack, &builder);
 }
 
 int kv_refuse_argument_count(domus_stack *stack, const struct kv_command *row)
@@ -72,8 +72,9 @@ int kv_refuse_argument_count(domus_stack *stack, const struct kv_command *row)
     return kv_answer_error(stack, error.text);
 }
 
-void kv_find_keys(const domus_resp_command *command, uint32_t begin, const struct kv_command *row,
-                  uint32_t *ret_first, uint32_t *ret_last)
+void kv_find_first_and_last_key_argument(const domus_resp_command *command, uint32_t begin,
+                                         const struct kv_command *row, uint32_t *ret_first,
+                                         uint32_t *ret_last)
 {
     uint32_t count = command->count - begin;
     uint32_t at = (row->flags & KV_COUNTED_1) != 0 ? 1 : 2;
@@ -84,15 +85,15 @@ void kv_find_keys(const domus_resp_command *command, uint32_t begin, const struc
     *ret_last = row->last < 0 ? count + (uint32_t)row->last : (uint32_t)row->last;
     if ((row->flags & KV_COUNTED) == 0)
         return;
-    if (kv_read_integer(domus_slice_data(text), text.size, &number) && number > 0 &&
+    if (kv_read_integer_in_text(domus_slice_data(text), text.size, &number) && number > 0 &&
         number < (int64_t)count - at - 1) {
         *ret_first = at + 1;
         *ret_last = at + (uint32_t)number;
     }
 }
 
-bool kv_find_shard(const domus_resp_command *command, const struct kv_command *row,
-                   uint32_t *ret_shard)
+bool kv_find_only_shard_of_all_keys(const domus_resp_command *command, const struct kv_command *row,
+                                    uint32_t *ret_shard)
 {
     uint32_t first, last, step = row->step != 0 ? (uint32_t)row->step : 1;
 
@@ -102,7 +103,7 @@ bool kv_find_shard(const domus_resp_command *command, const struct kv_command *r
     }
     if (row->where >= KV_EVERYWHERE)
         return false;
-    kv_find_keys(command, 0, row, &first, &last);
+    kv_find_first_and_last_key_argument(command, 0, row, &first, &last);
     *ret_shard = kv_shard_of_key(domus_resp_argument(command, first));
     for (uint32_t i = first + step; i <= last; i += step) {
         if (kv_shard_of_key(domus_resp_argument(command, i)) != *ret_shard)
@@ -111,7 +112,7 @@ bool kv_find_shard(const domus_resp_command *command, const struct kv_command *r
     return true;
 }
 
-int kv_copy_command(const domus_resp_command *command, domus_resp_command *ret_command)
+int kv_keep_command_without_copy(const domus_resp_command *command, domus_resp_command *ret_command)
 {
     domus_resp_command kept = *command;
     domus_slice table = {command->table, 0, command->table != NULL};
@@ -131,26 +132,28 @@ int kv_copy_command(const domus_resp_command *command, domus_resp_command *ret_c
 }
 
 /* Refuse a command before its arguments are checked. */
-static int refuse_command(domus_stack *stack, struct kv_session *session,
-                          const domus_resp_command *command, const struct kv_command *row)
+static int refuse_unknown_or_miscounted_command(domus_stack *stack, struct kv_session *session,
+                                                const domus_resp_command *command,
+                                                const struct kv_command *row)
 {
-    if (row != NULL && row->serve == kv_serve_exec) {
+    if (row != NULL && row->serve == kv_ask_shard_to_run_transaction) {
         kv_transaction_free(session->transaction);
         session->transaction = NULL;
-        kv_session_settle(session);
+        kv_session_update_whether_plain(session);
         kv_tell_shard_to_unwatch(stack, session);
         return kv_answer_error(stack, "EXECABORT Transaction discarded because of: wrong number of "
                                       "arguments for 'exec' command");
     }
-    kv_transaction_note_refusal(session);
+    kv_transaction_mark_as_wrong(session);
     return row != NULL ? kv_refuse_argument_count(stack, row)
                        : refuse_unknown_command(stack, command);
 }
 
 /* Handle a command of a client of RESP 2 that has subscriptions. Returns whether it was handled
  * here. */
-static bool handle_subscribed_client(domus_stack *stack, const domus_resp_command *command,
-                                     const struct kv_command *row, int *ret_result)
+static bool refuse_or_ping_for_subscribed_client(domus_stack *stack,
+                                                 const domus_resp_command *command,
+                                                 const struct kv_command *row, int *ret_result)
 {
     domus_resp_builder builder = {.version = 2};
 
@@ -160,34 +163,34 @@ static bool handle_subscribed_client(domus_stack *stack, const domus_resp_comman
                                    "(P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this "
                                    "context",
                                    row->name);
-        *ret_result = kv_answer_built(stack, &builder);
+        *ret_result = kv_answer_what_builder_has_made(stack, &builder);
         return true;
     }
     if (row->serve != kv_serve_ping || command->count > 2)
         return false;
-    *ret_result = kv_answer_subscriber_ping(stack, command);
+    *ret_result = kv_answer_ping_with_array_in_resp_2(stack, command);
     return true;
 }
 
 /* Handle a command in a session that is not plain. Returns whether it was handled here. */
-static bool handle_in_special_session(domus_stack *stack, struct kv_session *session,
-                                      const domus_resp_command *command,
-                                      const struct kv_command *row, int *ret_result)
+static bool serve_in_special_session_if_needed(domus_stack *stack, struct kv_session *session,
+                                               const domus_resp_command *command,
+                                               const struct kv_command *row, int *ret_result)
 {
     if (!session->admitted && row->serve != kv_serve_auth && row->serve != kv_serve_hello &&
-        row->serve != kv_serve_quit && row->serve != kv_serve_http) {
+        row->serve != kv_serve_quit && row->serve != kv_close_connection_that_speaks_http) {
         *ret_result = kv_answer_error(stack, "NOAUTH Authentication required.");
         return true;
     }
     if (session->subscriber != NULL && session->version == 2)
-        return handle_subscribed_client(stack, command, row, ret_result);
+        return refuse_or_ping_for_subscribed_client(stack, command, row, ret_result);
     if (session->transaction == NULL || (row->flags & KV_ALWAYS) != 0)
         return false;
-    *ret_result = kv_handle_command_after_multi(stack, session, command, row);
+    *ret_result = kv_transaction_queue_or_run_command(stack, session, command, row);
     return true;
 }
 
-static int handle_command(domus_stack *stack, void *self, const void *payload)
+static int run_command_of_client(domus_stack *stack, void *self, const void *payload)
 {
     const domus_resp_command *command = payload;
     const struct kv_command *row = kv_command_find(domus_resp_argument(command, 0));
@@ -199,26 +202,26 @@ static int handle_command(domus_stack *stack, void *self, const void *payload)
     session->seat.row = row;
     if (row == NULL || !kv_has_right_argument_count(row, command->count) ||
         (row->step == 2 && command->count % 2 == 0))
-        return refuse_command(stack, session, command, row);
+        return refuse_unknown_or_miscounted_command(stack, session, command, row);
     if (__builtin_expect(!session->plain, false) &&
-        handle_in_special_session(stack, session, command, row, &result))
+        serve_in_special_session_if_needed(stack, session, command, row, &result))
         return result;
     if (row->serve != NULL)
         return row->serve(stack, self, payload);
-    if (kv_find_shard(command, row, &shard))
+    if (kv_find_only_shard_of_all_keys(command, row, &shard))
         return domus_forward(stack, kv_shards[shard]);
     if (row->where == KV_ONE)
         return kv_answer_error(stack, KV_CROSS_SLOT);
-    return kv_scatter(stack, command, row);
+    return kv_ask_all_shards_of_command(stack, command, row);
 }
 
-void kv_session_settle(struct kv_session *session)
+void kv_session_update_whether_plain(struct kv_session *session)
 {
     session->plain = session->admitted && session->transaction == NULL &&
                      (session->subscriber == NULL || session->version != 2);
 }
 
-static int open_session(domus_stack *stack, void *self, const void *payload)
+static int set_up_session_when_client_connects(domus_stack *stack, void *self, const void *payload)
 {
     struct kv_session *session = self;
 
@@ -227,11 +230,11 @@ static int open_session(domus_stack *stack, void *self, const void *payload)
     session->admitted = kv_settings.password[0] == '\0';
     session->watched_shard = session->waiting_shard = KV_NO_SHARD;
     session->version = 2;
-    kv_session_settle(session);
+    kv_session_update_whether_plain(session);
     return 0;
 }
 
-static int close_session(domus_stack *stack, void *self, const void *payload)
+static int forget_channel_of_closed_session(domus_stack *stack, void *self, const void *payload)
 {
     struct kv_session *session = self;
 
@@ -240,7 +243,7 @@ static int close_session(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static void stop_session(domus_stack *stack, void *self)
+static void free_session_at_its_stop(domus_stack *stack, void *self)
 {
     struct kv_session *session = self;
 
@@ -256,7 +259,7 @@ static domus_resp_options resp;
 static const domus_pipeline commands = {
     .stages = (const domus_pipeline_stage[]){{&domus_resp_stage, &resp}, {NULL, NULL}}};
 
-void kv_set_up_sessions(void)
+void kv_fill_options_of_client_protocol(void)
 {
     incomplete.bytes_max = kv_settings.incomplete_max_bytes;
     resp = (domus_resp_options){.role = DOMUS_ROLE_SERVER,
@@ -271,12 +274,12 @@ void kv_set_up_sessions(void)
 }
 
 static const domus_on_peer rows[] = {{.type = &domus_resp_command_type,
-                                      .handle = handle_command,
+                                      .handle = run_command_of_client,
                                       .peer_frame_size = KV_FRAME,
-                                      .marks_of = marks_of_command},
+                                      .marks_of = order_marks_of_command},
                                      {.type = NULL}};
 
-static const domus_on mail[] = {{&kv_publication_type, kv_pass_publication_to_client, 0},
+static const domus_on mail[] = {{&kv_publication_type, kv_send_publication_if_subscribed, 0},
                                 {NULL, NULL, 0}};
 
 static const domus_behaviour session = {
@@ -286,9 +289,9 @@ static const domus_behaviour session = {
     .pipeline = &commands,
     .on = mail,
     .on_peer = rows,
-    .on_open = {open_session, 0},
-    .on_close = {close_session, 0},
-    .on_stop = stop_session,
+    .on_open = {set_up_session_when_client_connects, 0},
+    .on_close = {forget_channel_of_closed_session, 0},
+    .on_stop = free_session_at_its_stop,
 };
 
 const domus_behaviour kv_waiting_session = {
@@ -298,9 +301,9 @@ const domus_behaviour kv_waiting_session = {
     .pipeline = &commands,
     .on = mail,
     .on_peer = rows,
-    .on_end = {kv_handle_end_while_waiting, 0},
-    .on_close = {close_session, 0},
-    .on_stop = stop_session,
+    .on_end = {kv_tell_shard_that_waiting_client_left, 0},
+    .on_close = {forget_channel_of_closed_session, 0},
+    .on_stop = free_session_at_its_stop,
 };
 
 const domus_behaviour kv_sessions = {

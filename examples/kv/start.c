@@ -14,7 +14,7 @@ struct kv_settings kv_settings;
 domus_address kv_shards[KV_SHARDS_MAX];
 uint32_t kv_shard_count;
 
-static void count_shards(domus_system *system)
+static void choose_number_of_shards(domus_system *system)
 {
     kv_shard_count = kv_settings.shards != 0 ? kv_settings.shards
                      : kv_settings.cluster   ? KV_SHARDS_OF_CLUSTER
@@ -35,7 +35,7 @@ static int spawn_shards(domus_system *system, const domus_spawn_options *options
     return 0;
 }
 
-int kv_start_store(domus_system *system)
+int kv_start_actors_of_store(domus_system *system)
 {
     static const domus_spawn_options options = {.mailbox_max = UINT16_MAX};
 
@@ -45,12 +45,13 @@ int kv_start_store(domus_system *system)
         kv_seed_hash_at_random();
     if (kv_settings.cluster && kv_cluster == NULL)
         return -EOPNOTSUPP; /* kv.cluster is set, but the program is part of no cluster */
-    kv_note_program_begin();
-    kv_config_begin(domus_system_config(system));
-    kv_make_command_index();
-    kv_set_up_sessions();
-    count_shards(system);
-    int error = kv_settings.cluster ? kv_start_node(system) : spawn_shards(system, &options);
+    kv_record_when_program_began();
+    kv_config_set_limits_at_start(domus_system_config(system));
+    kv_make_index_of_command_names();
+    kv_fill_options_of_client_protocol();
+    choose_number_of_shards(system);
+    int error = kv_settings.cluster ? kv_start_doors_and_grains_of_node(system)
+                                    : spawn_shards(system, &options);
     if (error == 0)
         error = domus_outside_group_open(system, "kv.subscribers", &kv_subscribers);
     if (error == 0)

@@ -14,7 +14,7 @@ extern const domus_config_key kv_keys[];
 
 /* Start the store: make the shards and all other actors, by kv_settings. kv_sessions then serves a
  * port. Returns 0; a negative errno. */
-int kv_start_store(domus_system *system);
+int kv_start_actors_of_store(domus_system *system);
 
 /* Stop the store when the program ends: clients stop waiting. */
 void kv_stop_store(domus_system *system);

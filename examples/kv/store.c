@@ -5,42 +5,46 @@
 #include <errno.h>
 #include <string.h>
 
-/* number of buckets that kv_store_expire() looks at before it checks whether more are worth it */
+/* number of buckets that kv_store_remove_some_expired_items() looks at before it checks whether
+ * more are worth it */
 #define EXPIRE_BUCKETS 512u
 #define EXPIRE_ROUNDS  16u
 
 domus_resp_bytes kv_item_string(const struct kv_item *item)
 {
     if (item->kind == KV_SHORT)
-        return (domus_resp_bytes){kv_item_text(item), item->size};
+        return (domus_resp_bytes){kv_item_short_string(item), item->size};
     return (domus_resp_bytes){domus_slice_data(item->slice), item->slice.size};
 }
 
-int kv_item_copy_string(const struct kv_item *item, domus_slice *ret_slice)
+int kv_item_copy_or_share_string(const struct kv_item *item, domus_slice *ret_slice)
 {
-    return item->kind == KV_SHORT ? domus_slice_copy(kv_item_text(item), item->size, ret_slice)
-                                  : domus_slice_keep(item->slice, ret_slice);
+    return item->kind == KV_SHORT
+               ? domus_slice_copy(kv_item_short_string(item), item->size, ret_slice)
+               : domus_slice_keep(item->slice, ret_slice);
 }
 
 /* Let the item at `link` have memory for a short string of `room` bytes. */
-static int make_room_for_string(struct kv_memory *memory, struct kv_item **link, uint32_t room)
+static int enlarge_item_for_short_string(struct kv_memory *memory, struct kv_item **link,
+                                         uint32_t room)
 {
     struct kv_item *item = *link;
     size_t head = sizeof *item + item->key_size;
 
     if (item->room >= room)
         return 0;
-    struct kv_item *larger = kv_allocate(memory, head + room);
+    struct kv_item *larger = kv_allocate_and_count_memory(memory, head + room);
     if (larger == NULL)
         return -ENOMEM;
     memcpy(larger, item, head);
     larger->room = (uint16_t)room;
     *link = larger;
-    kv_free(memory, item);
+    kv_free_and_uncount_memory(memory, item);
     return 0;
 }
 
-static void set_long_string(struct kv_memory *memory, struct kv_item *item, domus_slice slice)
+static void set_item_to_long_string_of_slice(struct kv_memory *memory, struct kv_item *item,
+                                             domus_slice slice)
 {
     memory->used_bytes += slice.size;
     kv_item_free_value(memory, item);
@@ -52,7 +56,7 @@ int kv_item_set_slice(struct kv_memory *memory, struct kv_item **link, domus_sli
 {
     if (value.size > DOMUS_RESP_SHORT_MAX) {
         memory->changes++;
-        set_long_string(memory, *link, value);
+        set_item_to_long_string_of_slice(memory, *link, value);
         return 0;
     }
     int error = kv_item_set_string(memory, link, domus_slice_data(value), value.size);
@@ -71,12 +75,12 @@ int kv_item_set_string(struct kv_memory *memory, struct kv_item **link, const ch
         /* copy to a slice that owns exactly these bytes */
         int error = domus_slice_copy(bytes, size, &slice);
         if (error == 0)
-            set_long_string(memory, *link, slice);
+            set_item_to_long_string_of_slice(memory, *link, slice);
         return error;
     }
     if ((*link)->kind != KV_SHORT)
         kv_item_free_value(memory, *link);
-    int error = make_room_for_string(memory, link, size);
+    int error = enlarge_item_for_short_string(memory, link, size);
     if (error != 0)
         return error;
     memcpy((*link)->bytes + (*link)->key_size, bytes, size);
@@ -95,14 +99,14 @@ void kv_store_set_expiry(struct kv_store *store, struct kv_item *item, uint64_t 
 
 void kv_store_clear(struct kv_store *store)
 {
-    struct kv_table *table = kv_allocate(&store->memory, sizeof *table);
+    struct kv_table *table = kv_allocate_and_count_memory(&store->memory, sizeof *table);
 
     if (table != NULL)
         *table = store->table;
     if (table != NULL && kv_trash_put_table(&store->memory, table)) {
         store->table = (struct kv_table){0};
     } else {
-        kv_free(&store->memory, table);
+        kv_free_and_uncount_memory(&store->memory, table);
         kv_table_clear(&store->table, &store->memory);
     }
     store->expiring = 0;
@@ -114,8 +118,8 @@ void kv_store_remove(struct kv_store *store, struct kv_item **link)
     struct kv_item *item = *link;
 
     if (store->observed != NULL)
-        kv_mark_key_as_changed(store, item->hash,
-                               (domus_slice){&(domus_page){item->bytes}, 0, item->key_size});
+        kv_tell_clients_that_key_changed(
+            store, item->hash, (domus_slice){&(domus_page){item->bytes}, 0, item->key_size});
     store->expiring -= item->expires_ms != 0;
     kv_table_remove(&store->table, &store->memory, link);
 }
@@ -132,12 +136,12 @@ struct kv_item **kv_store_find(struct kv_store *store, uint64_t hash, domus_slic
     return link;
 }
 
-static uint32_t expire_bucket(struct kv_store *store, uint64_t at)
+static uint32_t remove_first_expired_item_of_bucket(struct kv_store *store, uint64_t at)
 {
     uint32_t expired = 0;
 
-    for (struct kv_item *item = kv_table_bucket(&store->table, at), *next; item != NULL;
-         item = next) {
+    for (struct kv_item *item = kv_table_first_item_of_bucket(&store->table, at), *next;
+         item != NULL; item = next) {
         next = item->next;
         if (item->expires_ms == 0 || item->expires_ms > store->now_ms)
             continue;
@@ -151,14 +155,14 @@ static uint32_t expire_bucket(struct kv_store *store, uint64_t at)
     return expired;
 }
 
-void kv_store_expire(struct kv_store *store)
+void kv_store_remove_some_expired_items(struct kv_store *store)
 {
     for (uint32_t round = 0; round < EXPIRE_ROUNDS && store->expiring != 0; round++) {
         uint32_t expired = 0;
         for (uint32_t i = 0; i < EXPIRE_BUCKETS; i++) {
-            if (store->at >= kv_table_buckets(&store->table))
+            if (store->at >= kv_table_count_buckets(&store->table))
                 store->at = 0;
-            expired += expire_bucket(store, store->at++);
+            expired += remove_first_expired_item_of_bucket(store, store->at++);
         }
         store->expired += expired;
         if (expired < EXPIRE_BUCKETS / 8)

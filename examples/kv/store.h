@@ -66,7 +66,7 @@ struct kv_store {
     struct kv_walk *walk;
     /* the command that is changing a large value in pieces (job.h); NULL: none */
     struct kv_job *job;
-    uint64_t at; /* index of the bucket at which kv_store_expire() continues */
+    uint64_t at; /* index of the bucket at which kv_store_remove_some_expired_items() continues */
     /* state of the fetch of what the last life has left (legacy.h); NULL: nothing is being
      * fetched */
     struct kv_fetching *fetching;
@@ -88,7 +88,7 @@ struct kv_store {
 void kv_seed_hash_at_random(void);
 /* Set the seed of the hash of keys from a text, so that several programs have the same hash. */
 void kv_seed_hash_by_text(const char *text);
-uint64_t kv_hash(const char *bytes, uint32_t size);
+uint64_t kv_hash_of_bytes(const char *bytes, uint32_t size);
 
 /* Find the item of a key in a table. Returns the link to it, which is valid until the table
  * changes; NULL: there is none. */
@@ -109,10 +109,10 @@ void kv_table_clear(struct kv_table *table, struct kv_memory *memory);
  * table does not shrink. */
 void kv_table_remove_first_of_bucket(struct kv_table *table, struct kv_memory *memory, uint64_t at);
 
-/* kv_table_buckets() returns the number of buckets, and kv_table_bucket() the first item of bucket
- * `at`, which is less than that. */
-uint64_t kv_table_buckets(const struct kv_table *table);
-struct kv_item *kv_table_bucket(const struct kv_table *table, uint64_t at);
+/* kv_table_count_buckets() returns the number of buckets, and kv_table_first_item_of_bucket() the
+ * first item of bucket `at`, which is less than that. */
+uint64_t kv_table_count_buckets(const struct kv_table *table);
+struct kv_item *kv_table_first_item_of_bucket(const struct kv_table *table, uint64_t at);
 
 /* Returns an item of a table, chosen at random; NULL: the table has no item. */
 struct kv_item *kv_table_random_item(const struct kv_table *table);
@@ -121,7 +121,7 @@ struct kv_item *kv_table_random_item(const struct kv_table *table);
 uint64_t kv_random_number(void);
 
 /* Returns the key of an item, or the short string behind it. */
-static inline const char *kv_item_text(const struct kv_item *item)
+static inline const char *kv_item_short_string(const struct kv_item *item)
 {
     return item->bytes + item->key_size;
 }
@@ -133,7 +133,7 @@ void kv_item_free_value(struct kv_memory *memory, struct kv_item *item);
 domus_resp_bytes kv_item_string(const struct kv_item *item);
 
 /* Copy the string of an item into a new slice. Returns 0; -ENOMEM. */
-int kv_item_copy_string(const struct kv_item *item, domus_slice *ret_slice);
+int kv_item_copy_or_share_string(const struct kv_item *item, domus_slice *ret_slice);
 
 /* Set the value of the item at `link` to a string. `value` is an argument of a command; the item
  * must not keep the whole command alive, so it copies the bytes. Returns 0; -ENOMEM. */
@@ -152,10 +152,10 @@ void kv_store_clear(struct kv_store *store);
 void kv_store_set_expiry(struct kv_store *store, struct kv_item *item, uint64_t expires_ms);
 
 /* Remove expired items from a store, in a limited number of buckets. */
-void kv_store_expire(struct kv_store *store);
+void kv_store_remove_some_expired_items(struct kv_store *store);
 
 /* Allocate memory that counts as memory of the store. NULL: no memory is left. */
-void *kv_allocate(struct kv_memory *memory, size_t size);
-void kv_free(struct kv_memory *memory, void *bytes);
+void *kv_allocate_and_count_memory(struct kv_memory *memory, size_t size);
+void kv_free_and_uncount_memory(struct kv_memory *memory, void *bytes);
 
 #endif

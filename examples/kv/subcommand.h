@@ -20,10 +20,12 @@ struct kv_subcommand {
 /* Find the subcommand of a command, and check its arguments. HELP is answered here. Returns the row
  * of the subcommand; or NULL if the command was answered, and then `*ret_result` is what the
  * handler returns. */
-const struct kv_subcommand *kv_subcommand(domus_stack *stack, const domus_resp_command *command,
-                                          const struct kv_subcommand *table, int *ret_result);
+const struct kv_subcommand *kv_find_subcommand_or_answer_error(domus_stack *stack,
+                                                               const domus_resp_command *command,
+                                                               const struct kv_subcommand *table,
+                                                               int *ret_result);
 
 /* Answer that a subcommand has wrong arguments. */
-int kv_refuse_subcommand_form(domus_stack *stack, const domus_resp_command *command);
+int kv_answer_error_of_wrong_subcommand(domus_stack *stack, const domus_resp_command *command);
 
 #endif

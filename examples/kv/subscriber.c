@@ -15,14 +15,15 @@
 
 static uint64_t hash_of_name(domus_slice name)
 {
-    return kv_hash(domus_slice_data(name), name.size);
+    return kv_hash_of_bytes(domus_slice_data(name), name.size);
 }
 
-static int ask_switchboard(domus_stack *stack, domus_address to, const domus_type *type,
-                           const domus_resp_command *command, domus_resumed *then)
+static int ask_actor_with_copy_of_command(domus_stack *stack, domus_address to,
+                                          const domus_type *type, const domus_resp_command *command,
+                                          domus_resumed *then)
 {
     domus_resp_command kept;
-    int error = kv_copy_command(command, &kept);
+    int error = kv_keep_command_without_copy(command, &kept);
 
     if (error != 0)
         return error;
@@ -45,7 +46,7 @@ struct confirming {
     domus_resp_reply push;
 };
 
-static int send_confirmations(struct confirming *confirming)
+static int send_pending_confirmation_to_client(struct confirming *confirming)
 {
     domus_channel *channel = domus_channel_running(confirming->stack);
 
@@ -56,10 +57,11 @@ static int send_confirmations(struct confirming *confirming)
 }
 
 /* Add the confirmation of one name to the answer; NULL: the command had no name to confirm. */
-static int confirm_name(struct confirming *confirming, const domus_slice *name)
+static int send_last_and_make_next_confirmation(struct confirming *confirming,
+                                                const domus_slice *name)
 {
     domus_resp_builder builder = {.version = confirming->session->version};
-    int error = send_confirmations(confirming);
+    int error = send_pending_confirmation_to_client(confirming);
 
     (void)domus_resp_add_push(&builder, 3);
     (void)domus_resp_add_bulk(&builder, confirming->word, strlen(confirming->word));
@@ -75,10 +77,11 @@ static int confirm_name(struct confirming *confirming, const domus_slice *name)
     return error;
 }
 
-static int end_confirmations(struct confirming *confirming, int error)
+static int answer_with_last_confirmation(struct confirming *confirming, int error)
 {
     if (error == 0)
-        return kv_answer(confirming->stack, &domus_resp_push_type, &confirming->push);
+        return kv_answer_or_gather_answer(confirming->stack, &domus_resp_push_type,
+                                          &confirming->push);
     if (confirming->has_one)
         domus_slice_free(confirming->push.bytes);
     return error;
@@ -102,21 +105,22 @@ void kv_subscriber_free(struct kv_session *session)
 }
 
 /* End the subscriber of a connection that has no subscription left. */
-static void end_subscriber(domus_stack *stack, struct kv_session *session)
+static void free_subscriber_if_without_names(domus_stack *stack, struct kv_session *session)
 {
-    if (session->subscriber != NULL && kv_subscriptions(session->subscriber) == 0) {
+    if (session->subscriber != NULL && kv_count_subscriptions_of_client(session->subscriber) == 0) {
         (void)domus_group_leave(stack, kv_subscribers);
         kv_subscriber_free(session);
     }
-    kv_session_settle(session);
+    kv_session_update_whether_plain(session);
 }
 
-static int handle_subscribed_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_and_confirm_subscribed_names(domus_stack *stack, void *self,
+                                               const domus_answer *answer)
 {
     const domus_resp_command *command = *(const domus_resp_command *const *)domus_frame(stack);
     struct kv_session *session = self;
     struct kv_subscriber *subscriber = session->subscriber;
-    enum kv_named kind = kv_kind_of_names(command);
+    enum kv_named kind = kv_channel_or_pattern_of_command(command);
     struct confirming confirming = {stack, session, words[0][kind], 0, false, {{0}, 0, 0, {0}}};
     int error = answer->error;
 
@@ -128,7 +132,7 @@ static int handle_subscribed_answer(domus_stack *stack, void *self, const domus_
         return error;
     }
     if (answer->type != &domus_resp_ok_type) {
-        end_subscriber(stack, session);
+        free_subscriber_if_without_names(stack, session);
         return domus_reply(stack, answer->type, answer->payload);
     }
     for (uint32_t i = 1; i < command->count && error == 0; i++) {
@@ -137,12 +141,12 @@ static int handle_subscribed_answer(domus_stack *stack, void *self, const domus_
             kv_table_add(&subscriber->names[kind], &subscriber->memory, hash_of_name(name), name,
                          0) == NULL)
             error = -ENOMEM;
-        confirming.count = kv_subscriptions(subscriber);
+        confirming.count = kv_count_subscriptions_of_client(subscriber);
         if (error == 0)
-            error = confirm_name(&confirming, &name);
+            error = send_last_and_make_next_confirmation(&confirming, &name);
     }
-    end_subscriber(stack, session);
-    return end_confirmations(&confirming, error);
+    free_subscriber_if_without_names(stack, session);
+    return answer_with_last_confirmation(&confirming, error);
 }
 
 int kv_serve_subscribe(domus_stack *stack, void *self, const void *payload)
@@ -156,27 +160,28 @@ int kv_serve_subscribe(domus_stack *stack, void *self, const void *payload)
         if (session->subscriber == NULL)
             return -ENOMEM;
     }
-    if (kv_subscriptions(session->subscriber) + command->count - 1 >
+    if (kv_count_subscriptions_of_client(session->subscriber) + command->count - 1 >
         kv_settings.subscriptions_max) {
-        end_subscriber(stack, session);
+        free_subscriber_if_without_names(stack, session);
         return kv_answer_error(stack, "ERR too many subscriptions");
     }
     /* Join the group before the switchboard learns of the connection, so that no later message is
      * missed. */
     int error = domus_group_join(stack, kv_subscribers);
     if (error != 0) {
-        end_subscriber(stack, session);
+        free_subscriber_if_without_names(stack, session);
         return error == -ENOSPC ? kv_answer_error(stack, "ERR too many subscribers") : error;
     }
     memcpy(domus_frame(stack), &command, sizeof command);
-    return ask_switchboard(stack, kv_switchboard, &kv_subscribe_type, command,
-                           handle_subscribed_answer);
+    return ask_actor_with_copy_of_command(stack, kv_switchboard, &kv_subscribe_type, command,
+                                          record_and_confirm_subscribed_names);
 }
 
 /* --- unsubscribing ---------------------------------------------------------------------------- */
 
-static int confirm_removed_name(struct confirming *confirming, struct kv_subscriber *subscriber,
-                                enum kv_named kind, domus_slice name)
+static int remove_name_and_make_confirmation(struct confirming *confirming,
+                                             struct kv_subscriber *subscriber, enum kv_named kind,
+                                             domus_slice name)
 {
     struct kv_item **link = subscriber != NULL
                                 ? kv_table_find(&subscriber->names[kind], hash_of_name(name), name)
@@ -188,55 +193,58 @@ static int confirm_removed_name(struct confirming *confirming, struct kv_subscri
         return error;
     if (link != NULL)
         kv_table_remove(&subscriber->names[kind], &subscriber->memory, link);
-    confirming->count = subscriber != NULL ? kv_subscriptions(subscriber) : 0;
-    error = confirm_name(confirming, &copy);
+    confirming->count = subscriber != NULL ? kv_count_subscriptions_of_client(subscriber) : 0;
+    error = send_last_and_make_next_confirmation(confirming, &copy);
     domus_slice_free(copy);
     return error;
 }
 
 /* Remove all channels, or all patterns, of a connection, and confirm each. */
-static int confirm_removal_of_names(struct confirming *confirming, struct kv_subscriber *subscriber,
-                                    enum kv_named kind)
+static int remove_all_names_and_confirm_each(struct confirming *confirming,
+                                             struct kv_subscriber *subscriber, enum kv_named kind)
 {
     struct kv_table *table = subscriber != NULL ? &subscriber->names[kind] : NULL;
     int error = 0;
 
     if (table == NULL || table->count == 0) {
-        confirming->count = subscriber != NULL ? kv_subscriptions(subscriber) : 0;
-        return confirm_name(confirming, NULL);
+        confirming->count = subscriber != NULL ? kv_count_subscriptions_of_client(subscriber) : 0;
+        return send_last_and_make_next_confirmation(confirming, NULL);
     }
     /* take the first name each time, because a removal may move all other names */
     while (table->count != 0 && error == 0) {
         struct kv_item *item = NULL;
         for (uint64_t at = 0; item == NULL; at++)
-            item = kv_table_bucket(table, at);
-        error = confirm_removed_name(confirming, subscriber, kind,
-                                     (domus_slice){&(domus_page){item->bytes}, 0, item->key_size});
+            item = kv_table_first_item_of_bucket(table, at);
+        error = remove_name_and_make_confirmation(
+            confirming, subscriber, kind,
+            (domus_slice){&(domus_page){item->bytes}, 0, item->key_size});
     }
     return error;
 }
 
-static int end_unsubscribe(domus_stack *stack, struct kv_session *session,
-                           const domus_resp_command *command)
+static int confirm_end_of_names_in_command(domus_stack *stack, struct kv_session *session,
+                                           const domus_resp_command *command)
 {
-    enum kv_named kind = kv_kind_of_names(command);
+    enum kv_named kind = kv_channel_or_pattern_of_command(command);
     struct confirming confirming = {stack, session, words[1][kind], 0, false, {{0}, 0, 0, {0}}};
     int error = 0;
 
     for (uint32_t i = 1; i < command->count && error == 0; i++)
-        error = confirm_removed_name(&confirming, session->subscriber, kind,
-                                     domus_resp_argument(command, i));
+        error = remove_name_and_make_confirmation(&confirming, session->subscriber, kind,
+                                                  domus_resp_argument(command, i));
     if (command->count == 1)
-        error = confirm_removal_of_names(&confirming, session->subscriber, kind);
-    end_subscriber(stack, session);
-    return end_confirmations(&confirming, error);
+        error = remove_all_names_and_confirm_each(&confirming, session->subscriber, kind);
+    free_subscriber_if_without_names(stack, session);
+    return answer_with_last_confirmation(&confirming, error);
 }
 
-static int handle_unsubscribed_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int confirm_unsubscribed_names_of_command(domus_stack *stack, void *self,
+                                                 const domus_answer *answer)
 {
     if (answer->error != 0 || domus_channel_running(stack) == NULL)
         return answer->error != 0 ? answer->error : -ENOTCONN;
-    return end_unsubscribe(stack, self, *(const domus_resp_command *const *)domus_frame(stack));
+    return confirm_end_of_names_in_command(stack, self,
+                                           *(const domus_resp_command *const *)domus_frame(stack));
 }
 
 int kv_serve_unsubscribe(domus_stack *stack, void *self, const void *payload)
@@ -246,17 +254,17 @@ int kv_serve_unsubscribe(domus_stack *stack, void *self, const void *payload)
 
     session->version = command->version;
     if (session->subscriber == NULL)
-        return end_unsubscribe(stack, session, command);
+        return confirm_end_of_names_in_command(stack, session, command);
     memcpy(domus_frame(stack), &command, sizeof command);
-    return ask_switchboard(stack, kv_switchboard, &kv_unsubscribe_type, command,
-                           handle_unsubscribed_answer);
+    return ask_actor_with_copy_of_command(stack, kv_switchboard, &kv_unsubscribe_type, command,
+                                          confirm_unsubscribed_names_of_command);
 }
 
 /* --- messages --------------------------------------------------------------------------------- */
 
 /* Send a push to the client. If it cannot be sent as a whole, the connection ends. */
-static void send_push(domus_stack *stack, const struct kv_session *session, domus_channel *channel,
-                      domus_slice push)
+static void send_push_to_client_or_reset(domus_stack *stack, const struct kv_session *session,
+                                         domus_channel *channel, domus_slice push)
 {
     domus_slice bytes;
     int error = domus_slice_keep(push, &bytes);
@@ -275,7 +283,7 @@ static void send_push(domus_stack *stack, const struct kv_session *session, domu
         (void)domus_channel_reset(stack, channel, error);
 }
 
-int kv_pass_publication_to_client(domus_stack *stack, void *self, const void *payload)
+int kv_send_publication_if_subscribed(domus_stack *stack, void *self, const void *payload)
 {
     const struct kv_publication *publication = payload;
     const struct kv_session *session = self;
@@ -287,7 +295,7 @@ int kv_pass_publication_to_client(domus_stack *stack, void *self, const void *pa
     subscriber->seen = publication->number;
     if (kv_table_find(&subscriber->names[publication->kind], publication->hash,
                       publication->name) != NULL)
-        send_push(stack, session, channel, publication->push.bytes);
+        send_push_to_client_or_reset(stack, session, channel, publication->push.bytes);
     return 0;
 }
 
@@ -304,22 +312,25 @@ static_assert(sizeof(struct own) <= KV_FRAME, "it is in the frame of a command")
 static const domus_pattern publications = {
     .types = (const domus_type *const[]){&kv_publication_type, NULL}};
 
-static int wait_for_own_publication(domus_stack *stack, void *self, const domus_answer *answer)
+static int answer_when_own_publication_has_come(domus_stack *stack, void *self,
+                                                const domus_answer *answer)
 {
     const struct kv_session *session = self;
     struct own own;
 
     memcpy(&own, domus_frame(stack), sizeof own);
     if (answer->error == 0 && answer->type == &kv_publication_type)
-        (void)kv_pass_publication_to_client(stack, self, answer->payload);
+        (void)kv_send_publication_if_subscribed(stack, self, answer->payload);
     /* Wait until the connection has got its own publication. If it has not come in time, the group
      * has passed the connection over, because too much waits for it. */
     if (answer->error == 0 && session->subscriber != NULL && session->subscriber->seen < own.number)
-        return domus_receive_within(stack, &publications, OWN_NS, wait_for_own_publication);
+        return domus_receive_within(stack, &publications, OWN_NS,
+                                    answer_when_own_publication_has_come);
     return kv_answer_integer(stack, own.receivers);
 }
 
-static int handle_published_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int wait_for_own_copy_of_publication(domus_stack *stack, void *self,
+                                            const domus_answer *answer)
 {
     static const domus_answer none;
     const struct kv_published *published = answer->payload;
@@ -328,7 +339,7 @@ static int handle_published_answer(domus_stack *stack, void *self, const domus_a
         return answer->error;
     struct own own = {published->number, published->receivers};
     memcpy(domus_frame(stack), &own, sizeof own);
-    return wait_for_own_publication(stack, self, &none);
+    return answer_when_own_publication_has_come(stack, self, &none);
 }
 
 int kv_serve_publish(domus_stack *stack, void *self, const void *payload)
@@ -336,9 +347,10 @@ int kv_serve_publish(domus_stack *stack, void *self, const void *payload)
     const struct kv_session *session = self;
 
     if (session->subscriber == NULL)
-        return domus_forward(stack, kv_publisher());
-    return ask_switchboard(stack, kv_publisher(), &kv_publish_type, payload,
-                           handle_published_answer);
+        return domus_forward(stack, kv_actor_to_ask_for_publication());
+    return ask_actor_with_copy_of_command(stack, kv_actor_to_ask_for_publication(),
+                                          &kv_publish_type, payload,
+                                          wait_for_own_copy_of_publication);
 }
 
 int kv_serve_pubsub(domus_stack *stack, void *self, const void *payload)
@@ -347,7 +359,7 @@ int kv_serve_pubsub(domus_stack *stack, void *self, const void *payload)
     return domus_forward(stack, kv_switchboard);
 }
 
-int kv_answer_subscriber_ping(domus_stack *stack, const domus_resp_command *command)
+int kv_answer_ping_with_array_in_resp_2(domus_stack *stack, const domus_resp_command *command)
 {
     domus_resp_builder builder = {.version = command->version};
     domus_slice text = domus_resp_argument(command, 1);
@@ -355,14 +367,14 @@ int kv_answer_subscriber_ping(domus_stack *stack, const domus_resp_command *comm
     (void)domus_resp_add_array(&builder, 2);
     (void)domus_resp_add_bulk(&builder, "pong", 4);
     (void)domus_resp_add_bulk(&builder, domus_slice_data(text), text.size);
-    return kv_answer_built(stack, &builder);
+    return kv_answer_what_builder_has_made(stack, &builder);
 }
 
 /* --- RESET ------------------------------------------------------------------------------------ */
 
 /* Make the switchboard forget all channels, or all patterns, of the connection. The answer is
  * ignored. */
-static void forget_names_of_kind(domus_stack *stack, const char *word)
+static void ask_switchboard_to_forget_all_names(domus_stack *stack, const char *word)
 {
     const domus_resp_bytes name = {word, strlen(word)};
     domus_resp_command command;
@@ -372,15 +384,15 @@ static void forget_names_of_kind(domus_stack *stack, const char *word)
         domus_resp_command_type.release(&command);
 }
 
-int kv_serve_reset(domus_stack *stack, void *self, const void *payload)
+int kv_reset_session_and_answer(domus_stack *stack, void *self, const void *payload)
 {
     struct kv_session *session = self;
     domus_resp_builder builder = {.version = 2};
 
     (void)payload;
     if (session->subscriber != NULL) {
-        forget_names_of_kind(stack, "unsubscribe");
-        forget_names_of_kind(stack, "punsubscribe");
+        ask_switchboard_to_forget_all_names(stack, "unsubscribe");
+        ask_switchboard_to_forget_all_names(stack, "punsubscribe");
         (void)domus_group_leave(stack, kv_subscribers);
         kv_subscriber_free(session);
     }
@@ -389,7 +401,7 @@ int kv_serve_reset(domus_stack *stack, void *self, const void *payload)
     kv_tell_shard_to_unwatch(stack, session);
     session->version = 2;
     session->admitted = kv_settings.password[0] == '\0';
-    kv_session_settle(session);
+    kv_session_update_whether_plain(session);
     (void)domus_resp_add_simple(&builder, "RESET");
-    return kv_answer_and_change_connection(stack, session, &builder, DOMUS_RESP_ANSWERS);
+    return kv_answer_and_set_answering_of_client(stack, session, &builder, DOMUS_RESP_ANSWERS);
 }

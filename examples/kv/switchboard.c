@@ -50,25 +50,25 @@ const domus_type kv_publication_type = {
 
 static uint64_t hash_of_name(domus_slice name)
 {
-    return kv_hash(domus_slice_data(name), name.size);
+    return kv_hash_of_bytes(domus_slice_data(name), name.size);
 }
 
 /* --- counts ----------------------------------------------------------------------------------- */
 
-static int64_t count_in_item(const struct kv_item *item)
+static int64_t subscriber_count_in_table_item(const struct kv_item *item)
 {
     int64_t count;
 
-    memcpy(&count, kv_item_text(item), sizeof count);
+    memcpy(&count, kv_item_short_string(item), sizeof count);
     return count;
 }
 
 /* Returns the number of subscribers that a channel or a pattern has. */
-static int64_t subscribers_of_name(struct kv_table *table, domus_slice name)
+static int64_t count_subscribers_of_name(struct kv_table *table, domus_slice name)
 {
     struct kv_item **link = kv_table_find(table, hash_of_name(name), name);
 
-    return link != NULL ? count_in_item(*link) : 0;
+    return link != NULL ? subscriber_count_in_table_item(*link) : 0;
 }
 
 /* Count one subscriber more of a name (or less, with `by` -1). Returns 0; -ENOMEM. */
@@ -77,7 +77,7 @@ static int change_subscriber_count(struct switchboard *board, enum kv_named kind
 {
     struct kv_table *table = &board->counts[kind];
     uint64_t hash = hash_of_name(name);
-    int64_t value = subscribers_of_name(table, name) + by;
+    int64_t value = count_subscribers_of_name(table, name) + by;
 
     if (value == by && kv_table_add(table, &board->memory, hash, name, sizeof value) == NULL)
         return -ENOMEM;
@@ -96,7 +96,8 @@ struct address_name {
     domus_page page;
 };
 
-static domus_slice name_of_address(domus_address address, struct address_name *name)
+static domus_slice table_name_of_connection_address(domus_address address,
+                                                    struct address_name *name)
 {
     memcpy(name->bytes, &address.house, sizeof address.house);
     memcpy(name->bytes + sizeof address.house, &address.lease, sizeof address.lease);
@@ -104,29 +105,29 @@ static domus_slice name_of_address(domus_address address, struct address_name *n
     return (domus_slice){&name->page, 0, ADDRESS_BYTES};
 }
 
-static struct record *record_in_item(const struct kv_item *item)
+static struct record *record_stored_in_table_item(const struct kv_item *item)
 {
     struct record *record;
 
-    memcpy(&record, kv_item_text(item), sizeof record);
+    memcpy(&record, kv_item_short_string(item), sizeof record);
     return record;
 }
 
-static struct record *find_record(struct switchboard *board, domus_address address)
+static struct record *find_record_of_connection(struct switchboard *board, domus_address address)
 {
     struct address_name name;
-    domus_slice bytes = name_of_address(address, &name);
+    domus_slice bytes = table_name_of_connection_address(address, &name);
     struct kv_item **link = kv_table_find(&board->records, hash_of_name(bytes), bytes);
 
-    return link != NULL ? record_in_item(*link) : NULL;
+    return link != NULL ? record_stored_in_table_item(*link) : NULL;
 }
 
-static struct record *add_record(domus_stack *stack, struct switchboard *board,
-                                 domus_address address)
+static struct record *add_record_and_watch_connection(domus_stack *stack, struct switchboard *board,
+                                                      domus_address address)
 {
     struct address_name name;
-    domus_slice bytes = name_of_address(address, &name);
-    struct record *record = kv_allocate(&board->memory, sizeof *record);
+    domus_slice bytes = table_name_of_connection_address(address, &name);
+    struct record *record = kv_allocate_and_count_memory(&board->memory, sizeof *record);
 
     if (record == NULL)
         return NULL;
@@ -135,7 +136,7 @@ static struct record *add_record(domus_stack *stack, struct switchboard *board,
         kv_table_add(&board->records, &board->memory, hash_of_name(bytes), bytes, sizeof record) ==
             NULL) {
         (void)domus_unwatch(stack, record->down);
-        kv_free(&board->memory, record);
+        kv_free_and_uncount_memory(&board->memory, record);
         return NULL;
     }
     (void)kv_item_set_string(&board->memory,
@@ -157,13 +158,14 @@ static void forget_name_of_record(struct switchboard *board, struct record *reco
 }
 
 /* Forget all channels, or all patterns, that the connection of a record has subscribed to. */
-static void forget_names_of_kind(struct switchboard *board, struct record *record,
-                                 enum kv_named kind)
+static void forget_all_names_of_kind_of_record(struct switchboard *board, struct record *record,
+                                               enum kv_named kind)
 {
     struct kv_table *table = &record->names[kind];
 
-    for (uint64_t at = 0; at < kv_table_buckets(table); at++) {
-        for (struct kv_item *item = kv_table_bucket(table, at); item != NULL; item = item->next)
+    for (uint64_t at = 0; at < kv_table_count_buckets(table); at++) {
+        for (struct kv_item *item = kv_table_first_item_of_bucket(table, at); item != NULL;
+             item = item->next)
             (void)change_subscriber_count(
                 board, kind, (domus_slice){&(domus_page){item->bytes}, 0, item->key_size}, -1);
     }
@@ -171,10 +173,11 @@ static void forget_names_of_kind(struct switchboard *board, struct record *recor
 }
 
 /* Remove a record that has no name any more. */
-static void end_empty_record(domus_stack *stack, struct switchboard *board, struct record *record)
+static void remove_record_without_names(domus_stack *stack, struct switchboard *board,
+                                        struct record *record)
 {
     struct address_name name;
-    domus_slice bytes = name_of_address(record->address, &name);
+    domus_slice bytes = table_name_of_connection_address(record->address, &name);
 
     if (record->names[KV_CHANNEL].count + record->names[KV_PATTERN].count != 0)
         return;
@@ -183,7 +186,7 @@ static void end_empty_record(domus_stack *stack, struct switchboard *board, stru
     kv_table_clear(&record->names[KV_PATTERN], &board->memory);
     kv_table_remove(&board->records, &board->memory,
                     kv_table_find(&board->records, hash_of_name(bytes), bytes));
-    kv_free(&board->memory, record);
+    kv_free_and_uncount_memory(&board->memory, record);
 }
 
 /* --- subscribing ------------------------------------------------------------------------------ */
@@ -203,7 +206,8 @@ static int add_name_to_record(struct switchboard *board, struct record *record, 
     return -ENOMEM;
 }
 
-static bool has_room_for_names(const struct switchboard *board, const domus_resp_command *command)
+static bool has_memory_for_names_of_command(const struct switchboard *board,
+                                            const domus_resp_command *command)
 {
     uint64_t bytes = sizeof(struct record);
 
@@ -218,55 +222,57 @@ static int subscribe_connection(domus_stack *stack, void *self, const void *payl
 {
     const domus_resp_command *command = payload;
     struct switchboard *board = self;
-    struct record *record = find_record(board, domus_sender(stack));
+    struct record *record = find_record_of_connection(board, domus_sender(stack));
     int error = 0;
 
-    if (!has_room_for_names(board, command))
+    if (!has_memory_for_names_of_command(board, command))
         return kv_answer_error(stack, "ERR too many subscriptions");
-    if (record == NULL && (record = add_record(stack, board, domus_sender(stack))) == NULL)
+    if (record == NULL &&
+        (record = add_record_and_watch_connection(stack, board, domus_sender(stack))) == NULL)
         return -ENOMEM;
     for (uint32_t i = 1; i < command->count && error == 0; i++)
-        error = add_name_to_record(board, record, kv_kind_of_names(command),
+        error = add_name_to_record(board, record, kv_channel_or_pattern_of_command(command),
                                    domus_resp_argument(command, i));
-    end_empty_record(stack, board, record);
+    remove_record_without_names(stack, board, record);
     return error != 0 ? error : kv_answer_ok(stack);
 }
 
 static int unsubscribe_connection(domus_stack *stack, void *self, const void *payload)
 {
     const domus_resp_command *command = payload;
-    enum kv_named kind = kv_kind_of_names(command);
+    enum kv_named kind = kv_channel_or_pattern_of_command(command);
     struct switchboard *board = self;
-    struct record *record = find_record(board, domus_sender(stack));
+    struct record *record = find_record_of_connection(board, domus_sender(stack));
 
     if (record == NULL)
         return kv_answer_ok(stack);
     for (uint32_t i = 1; i < command->count; i++)
         forget_name_of_record(board, record, kind, domus_resp_argument(command, i));
     if (command->count == 1)
-        forget_names_of_kind(board, record, kind);
-    end_empty_record(stack, board, record);
+        forget_all_names_of_kind_of_record(board, record, kind);
+    remove_record_without_names(stack, board, record);
     return kv_answer_ok(stack);
 }
 
 static int forget_ended_connection(domus_stack *stack, void *self, const void *payload)
 {
     struct switchboard *board = self;
-    struct record *record = find_record(board, ((const domus_down *)payload)->who);
+    struct record *record = find_record_of_connection(board, ((const domus_down *)payload)->who);
 
     if (record == NULL)
         return 0;
-    forget_names_of_kind(board, record, KV_CHANNEL);
-    forget_names_of_kind(board, record, KV_PATTERN);
-    end_empty_record(stack, board, record);
+    forget_all_names_of_kind_of_record(board, record, KV_CHANNEL);
+    forget_all_names_of_kind_of_record(board, record, KV_PATTERN);
+    remove_record_without_names(stack, board, record);
     return 0;
 }
 
 /* --- publishing ------------------------------------------------------------------------------- */
 
 /* Publish to the subscribers of a channel, or of a pattern that the channel fits. */
-static void publish_to_pattern(domus_stack *stack, struct switchboard *board,
-                               const domus_resp_command *command, const struct kv_item *pattern)
+static void publish_to_subscribers_of_pattern(domus_stack *stack, struct switchboard *board,
+                                              const domus_resp_command *command,
+                                              const struct kv_item *pattern)
 {
     domus_slice channel = domus_resp_argument(command, 1);
     domus_slice text = domus_resp_argument(command, 2);
@@ -301,24 +307,24 @@ static int64_t publish_message(domus_stack *stack, struct switchboard *board,
 {
     domus_slice channel = domus_resp_argument(command, 1);
     struct kv_table *patterns = &board->counts[KV_PATTERN];
-    int64_t receivers = subscribers_of_name(&board->counts[KV_CHANNEL], channel);
+    int64_t receivers = count_subscribers_of_name(&board->counts[KV_CHANNEL], channel);
 
     if (receivers != 0)
-        publish_to_pattern(stack, board, command, NULL);
-    for (uint64_t at = 0; at < kv_table_buckets(patterns); at++) {
-        for (struct kv_item *item = kv_table_bucket(patterns, at); item != NULL;
+        publish_to_subscribers_of_pattern(stack, board, command, NULL);
+    for (uint64_t at = 0; at < kv_table_count_buckets(patterns); at++) {
+        for (struct kv_item *item = kv_table_first_item_of_bucket(patterns, at); item != NULL;
              item = item->next) {
             if (!kv_matches_pattern(item->bytes, item->key_size, domus_slice_data(channel),
                                     channel.size))
                 continue;
-            receivers += count_in_item(item);
-            publish_to_pattern(stack, board, command, item);
+            receivers += subscriber_count_in_table_item(item);
+            publish_to_subscribers_of_pattern(stack, board, command, item);
         }
     }
     return receivers;
 }
 
-static int handle_publish_ask(domus_stack *stack, void *self, const void *payload)
+static int publish_message_and_reply_receivers(domus_stack *stack, void *self, const void *payload)
 {
     struct switchboard *board = self;
     struct kv_published published = {.receivers = publish_message(stack, board, payload)};
@@ -330,20 +336,21 @@ static int handle_publish_ask(domus_stack *stack, void *self, const void *payloa
 
 /* --- PUBSUB ----------------------------------------------------------------------------------- */
 
-static int answer_channels(domus_stack *stack, struct switchboard *board,
-                           const domus_resp_command *command)
+static int answer_pubsub_channels(domus_stack *stack, struct switchboard *board,
+                                  const domus_resp_command *command)
 {
     domus_resp_builder builder = {.version = command->version,
-                                  .bytes.size_max = kv_answer_bytes_max()};
+                                  .bytes.size_max = kv_most_bytes_of_one_answer()};
     domus_resp_builder list = {.version = command->version,
-                               .bytes.size_max = kv_answer_bytes_max()};
+                               .bytes.size_max = kv_most_bytes_of_one_answer()};
     struct kv_table *table = &board->counts[KV_CHANNEL];
     domus_slice pattern = domus_resp_argument(command, 2);
     domus_resp_reply names;
     uint32_t found = 0;
 
-    for (uint64_t at = 0; at < kv_table_buckets(table); at++) {
-        for (struct kv_item *item = kv_table_bucket(table, at); item != NULL; item = item->next) {
+    for (uint64_t at = 0; at < kv_table_count_buckets(table); at++) {
+        for (struct kv_item *item = kv_table_first_item_of_bucket(table, at); item != NULL;
+             item = item->next) {
             if (command->count == 3 && !kv_matches_pattern(domus_slice_data(pattern), pattern.size,
                                                            item->bytes, item->key_size))
                 continue;
@@ -361,23 +368,23 @@ static int answer_channels(domus_stack *stack, struct switchboard *board,
         (void)domus_resp_add_reply(&builder, &names);
         domus_slice_free(names.bytes);
     }
-    return kv_answer_built(stack, &builder);
+    return kv_answer_what_builder_has_made(stack, &builder);
 }
 
 static int answer_subscriber_counts(domus_stack *stack, struct switchboard *board,
                                     const domus_resp_command *command)
 {
     domus_resp_builder builder = {.version = command->version,
-                                  .bytes.size_max = kv_answer_bytes_max()};
+                                  .bytes.size_max = kv_most_bytes_of_one_answer()};
 
     (void)domus_resp_add_array(&builder, 2 * (command->count - 2));
     for (uint32_t i = 2; i < command->count; i++) {
         domus_slice name = domus_resp_argument(command, i);
         (void)domus_resp_add_bulk(&builder, domus_slice_data(name), name.size);
         (void)domus_resp_add_integer(&builder,
-                                     subscribers_of_name(&board->counts[KV_CHANNEL], name));
+                                     count_subscribers_of_name(&board->counts[KV_CHANNEL], name));
     }
-    return kv_answer_built(stack, &builder);
+    return kv_answer_what_builder_has_made(stack, &builder);
 }
 
 static int refuse_subcommand(domus_stack *stack, domus_slice word)
@@ -389,8 +396,8 @@ static int refuse_subcommand(domus_stack *stack, domus_slice word)
     return kv_answer_error(stack, error.text);
 }
 
-static int answer_pubsub(domus_stack *stack, struct switchboard *board,
-                         const domus_resp_command *command)
+static int answer_pubsub_by_its_subcommand(domus_stack *stack, struct switchboard *board,
+                                           const domus_resp_command *command)
 {
     domus_slice word = domus_resp_argument(command, 1);
 
@@ -398,7 +405,7 @@ static int answer_pubsub(domus_stack *stack, struct switchboard *board,
         if (command->count > 3)
             return kv_answer_error(stack, "ERR unknown subcommand or wrong number of arguments for "
                                           "'CHANNELS'. Try PUBSUB HELP.");
-        return answer_channels(stack, board, command);
+        return answer_pubsub_channels(stack, board, command);
     }
     if (domus_resp_is(word, "NUMSUB"))
         return answer_subscriber_counts(stack, board, command);
@@ -410,18 +417,18 @@ static int answer_pubsub(domus_stack *stack, struct switchboard *board,
 }
 
 /* Run a command that a connection has forwarded to the switchboard: PUBLISH or PUBSUB. */
-static int run_forwarded_command(domus_stack *stack, void *self, const void *payload)
+static int run_publish_or_pubsub_of_connection(domus_stack *stack, void *self, const void *payload)
 {
     const domus_resp_command *command = payload;
 
     if (domus_resp_is(domus_resp_argument(command, 0), "PUBLISH"))
         return kv_answer_integer(stack, publish_message(stack, self, command));
-    return answer_pubsub(stack, self, command);
+    return answer_pubsub_by_its_subcommand(stack, self, command);
 }
 
 /* --- the actor -------------------------------------------------------------------------------- */
 
-static int mount_switchboard(domus_stack *stack, void *self)
+static int set_memory_limit_at_mount(domus_stack *stack, void *self)
 {
     struct switchboard *board = self;
 
@@ -430,18 +437,18 @@ static int mount_switchboard(domus_stack *stack, void *self)
     return 0;
 }
 
-static void stop_switchboard(domus_stack *stack, void *self)
+static void free_all_records_and_counts_at_stop(domus_stack *stack, void *self)
 {
     struct switchboard *board = self;
 
     (void)stack;
-    for (uint64_t at = 0; at < kv_table_buckets(&board->records); at++) {
-        for (struct kv_item *item = kv_table_bucket(&board->records, at); item != NULL;
-             item = item->next) {
-            struct record *record = record_in_item(item);
+    for (uint64_t at = 0; at < kv_table_count_buckets(&board->records); at++) {
+        for (struct kv_item *item = kv_table_first_item_of_bucket(&board->records, at);
+             item != NULL; item = item->next) {
+            struct record *record = record_stored_in_table_item(item);
             kv_table_clear(&record->names[KV_CHANNEL], &board->memory);
             kv_table_clear(&record->names[KV_PATTERN], &board->memory);
-            kv_free(&board->memory, record);
+            kv_free_and_uncount_memory(&board->memory, record);
         }
     }
     kv_table_clear(&board->records, &board->memory);
@@ -452,12 +459,12 @@ static void stop_switchboard(domus_stack *stack, void *self)
 const domus_behaviour kv_switchboard_behaviour = {
     .name = "switchboard",
     .state_size = sizeof(struct switchboard),
-    .on = (const domus_on[]){{&domus_resp_command_type, run_forwarded_command, 0},
-                             {&kv_publish_type, handle_publish_ask, 0},
+    .on = (const domus_on[]){{&domus_resp_command_type, run_publish_or_pubsub_of_connection, 0},
+                             {&kv_publish_type, publish_message_and_reply_receivers, 0},
                              {&kv_subscribe_type, subscribe_connection, 0},
                              {&kv_unsubscribe_type, unsubscribe_connection, 0},
                              {&domus_down_type, forget_ended_connection, 0},
                              {NULL, NULL, 0}},
-    .on_mount = mount_switchboard,
-    .on_stop = stop_switchboard,
+    .on_mount = set_memory_limit_at_mount,
+    .on_stop = free_all_records_and_counts_at_stop,
 };

@@ -14,7 +14,7 @@
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-void *kv_allocate(struct kv_memory *memory, size_t size)
+void *kv_allocate_and_count_memory(struct kv_memory *memory, size_t size)
 {
     void *bytes = malloc(size);
 
@@ -23,7 +23,7 @@ void *kv_allocate(struct kv_memory *memory, size_t size)
     return bytes;
 }
 
-void kv_free(struct kv_memory *memory, void *bytes)
+void kv_free_and_uncount_memory(struct kv_memory *memory, void *bytes)
 {
     if (bytes != NULL)
         memory->used_bytes -= malloc_usable_size(bytes);
@@ -45,7 +45,7 @@ void kv_seed_hash_by_text(const char *text)
 {
     /* the hash of the text under this constant becomes the seed */
     seed = UINT64_C(0x589965cc75374cc3);
-    seed = kv_hash(text, (uint32_t)strlen(text));
+    seed = kv_hash_of_bytes(text, (uint32_t)strlen(text));
 }
 
 /* Mix the bits of a hash by two products. With one product, keys that differ in a few bits of one
@@ -56,7 +56,7 @@ static inline uint64_t mix_hash(uint64_t hash)
     return kv_fold_product(kv_fold_product(hash, 0xe7037ed1a0b428dbu ^ seed), 0x8ebc6af09c88c6e3u);
 }
 
-uint64_t kv_hash(const char *bytes, uint32_t size)
+uint64_t kv_hash_of_bytes(const char *bytes, uint32_t size)
 {
     uint64_t hash = seed ^ size;
     uint64_t word = 0;
@@ -87,7 +87,7 @@ static void link_item_to_bucket(struct kv_table *table, struct kv_item *item)
 }
 
 /* Move some items of a table that is being resized to its new buckets. */
-static void move_some_items(struct kv_table *table, struct kv_memory *memory)
+static void move_next_items_to_new_buckets(struct kv_table *table, struct kv_memory *memory)
 {
     for (uint32_t i = 0; i < MOVED_AT_ONCE && table->old != NULL; i++) {
         struct kv_item *item = table->old[table->moved];
@@ -98,7 +98,7 @@ static void move_some_items(struct kv_table *table, struct kv_memory *memory)
         }
         table->old[table->moved] = NULL;
         if (table->moved++ == table->old_mask) {
-            kv_free(memory, table->old);
+            kv_free_and_uncount_memory(memory, table->old);
             table->old = NULL;
         }
     }
@@ -106,7 +106,8 @@ static void move_some_items(struct kv_table *table, struct kv_memory *memory)
 
 /* Begin to resize a table: to move all its items to `size` new buckets. Without memory the table
  * stays as it is. */
-static void begin_resize(struct kv_table *table, struct kv_memory *memory, uint64_t size)
+static void begin_resize_to_new_buckets(struct kv_table *table, struct kv_memory *memory,
+                                        uint64_t size)
 {
     struct kv_item **buckets =
         /* calloc(), because large memory comes as zero pages that cost nothing */
@@ -122,21 +123,22 @@ static void begin_resize(struct kv_table *table, struct kv_memory *memory, uint6
     table->mask = size - 1;
 }
 
-static void resize_if_needed(struct kv_table *table, struct kv_memory *memory)
+static void begin_or_continue_resize_of_table(struct kv_table *table, struct kv_memory *memory)
 {
     if (table->old != NULL)
-        move_some_items(table, memory);
+        move_next_items_to_new_buckets(table, memory);
     else if (table->buckets == NULL)
-        begin_resize(table, memory, BUCKETS_LEAST);
+        begin_resize_to_new_buckets(table, memory, BUCKETS_LEAST);
     else if (table->count > table->mask)
-        begin_resize(table, memory, (table->mask + 1) * 2);
+        begin_resize_to_new_buckets(table, memory, (table->mask + 1) * 2);
     else if (table->mask >= BUCKETS_LEAST && table->count < (table->mask + 1) / SHRINK_SHARE)
-        begin_resize(table, memory, (table->mask + 1) / 4);
+        begin_resize_to_new_buckets(table, memory, (table->mask + 1) / 4);
 }
 
 /* --- items ------------------------------------------------------------------------------------ */
 
-static struct kv_item **find_in_chain(struct kv_item **link, uint64_t hash, domus_slice key)
+static struct kv_item **find_link_to_item_in_bucket(struct kv_item **link, uint64_t hash,
+                                                    domus_slice key)
 {
     for (; *link != NULL; link = &(*link)->next) {
         struct kv_item *item = *link;
@@ -152,9 +154,9 @@ struct kv_item **kv_table_find(struct kv_table *table, uint64_t hash, domus_slic
     struct kv_item **link = NULL;
 
     if (table->buckets != NULL)
-        link = find_in_chain(&table->buckets[hash & table->mask], hash, key);
+        link = find_link_to_item_in_bucket(&table->buckets[hash & table->mask], hash, key);
     if (link == NULL && table->old != NULL)
-        link = find_in_chain(&table->old[hash & table->old_mask], hash, key);
+        link = find_link_to_item_in_bucket(&table->old[hash & table->old_mask], hash, key);
     return link;
 }
 
@@ -163,10 +165,10 @@ struct kv_item *kv_table_add(struct kv_table *table, struct kv_memory *memory, u
 {
     size_t size = sizeof(struct kv_item) + key.size + room;
 
-    resize_if_needed(table, memory);
+    begin_or_continue_resize_of_table(table, memory);
     if (table->buckets == NULL)
         return NULL;
-    struct kv_item *item = kv_allocate(memory, size);
+    struct kv_item *item = kv_allocate_and_count_memory(memory, size);
     if (item == NULL)
         return NULL;
     memset(item, 0, sizeof *item);
@@ -190,7 +192,7 @@ void kv_item_free_value(struct kv_memory *memory, struct kv_item *item)
             kv_list_free(memory, item->list);
     } else if (item->kind == KV_HASH && !kv_trash_put_table(memory, item->fields)) {
         kv_table_clear(item->fields, memory);
-        kv_free(memory, item->fields);
+        kv_free_and_uncount_memory(memory, item->fields);
     }
     item->kind = KV_SHORT;
     item->size = 0;
@@ -202,10 +204,10 @@ void kv_table_remove(struct kv_table *table, struct kv_memory *memory, struct kv
 
     *link = item->next;
     kv_item_free_value(memory, item);
-    kv_free(memory, item);
+    kv_free_and_uncount_memory(memory, item);
     table->count--;
     memory->changes++;
-    resize_if_needed(table, memory);
+    begin_or_continue_resize_of_table(table, memory);
 }
 
 void kv_table_remove_first_of_bucket(struct kv_table *table, struct kv_memory *memory, uint64_t at)
@@ -216,31 +218,32 @@ void kv_table_remove_first_of_bucket(struct kv_table *table, struct kv_memory *m
 
     *bucket = item->next;
     kv_item_free_value(memory, item);
-    kv_free(memory, item);
+    kv_free_and_uncount_memory(memory, item);
     table->count--;
 }
 
 void kv_table_clear(struct kv_table *table, struct kv_memory *memory)
 {
-    for (uint64_t at = 0; at < kv_table_buckets(table); at++) {
-        for (struct kv_item *item = kv_table_bucket(table, at), *next; item != NULL; item = next) {
+    for (uint64_t at = 0; at < kv_table_count_buckets(table); at++) {
+        for (struct kv_item *item = kv_table_first_item_of_bucket(table, at), *next; item != NULL;
+             item = next) {
             next = item->next;
             kv_item_free_value(memory, item);
-            kv_free(memory, item);
+            kv_free_and_uncount_memory(memory, item);
         }
     }
-    kv_free(memory, table->buckets);
-    kv_free(memory, table->old);
+    kv_free_and_uncount_memory(memory, table->buckets);
+    kv_free_and_uncount_memory(memory, table->old);
     *table = (struct kv_table){0};
 }
 
-uint64_t kv_table_buckets(const struct kv_table *table)
+uint64_t kv_table_count_buckets(const struct kv_table *table)
 {
     return (table->buckets != NULL ? table->mask + 1 : 0) +
            (table->old != NULL ? table->old_mask + 1 : 0);
 }
 
-struct kv_item *kv_table_bucket(const struct kv_table *table, uint64_t at)
+struct kv_item *kv_table_first_item_of_bucket(const struct kv_table *table, uint64_t at)
 {
     return at <= table->mask ? table->buckets[at] : table->old[at - table->mask - 1];
 }
@@ -257,7 +260,7 @@ uint64_t kv_random_number(void)
  * less */
 #define CHAIN_USUAL 8u
 
-static uint32_t length_of_chain(const struct kv_item *item)
+static uint32_t count_items_of_bucket(const struct kv_item *item)
 {
     uint32_t length = 0;
 
@@ -268,7 +271,7 @@ static uint32_t length_of_chain(const struct kv_item *item)
 
 struct kv_item *kv_table_random_item(const struct kv_table *table)
 {
-    uint64_t buckets = kv_table_buckets(table);
+    uint64_t buckets = kv_table_count_buckets(table);
     const struct kv_item *item = NULL;
 
     if (table->count == 0)
@@ -280,14 +283,14 @@ struct kv_item *kv_table_random_item(const struct kv_table *table)
     uint32_t length = 0;
     for (uint32_t tries = 0; tries < 8 * CHAIN_USUAL * SHRINK_SHARE; tries++) {
         at = kv_random_number() % buckets;
-        item = kv_table_bucket(table, at);
-        length = length_of_chain(item);
+        item = kv_table_first_item_of_bucket(table, at);
+        length = count_items_of_bucket(item);
         if (length > kv_random_number() % CHAIN_USUAL)
             break;
     }
-    for (; item == NULL; item = kv_table_bucket(table, at))
+    for (; item == NULL; item = kv_table_first_item_of_bucket(table, at))
         at = (at + 1) % buckets;
-    length = length_of_chain(item);
+    length = count_items_of_bucket(item);
     for (uint64_t steps = kv_random_number() % length; steps > 0; steps--)
         item = item->next;
     return (struct kv_item *)(uintptr_t)item;

@@ -29,7 +29,7 @@ struct kv_transaction {
     uint32_t keyed;
     uint32_t publishes; /* number of queued commands, among the others, that the switchboard runs */
     uint32_t count, room;
-    /* bytes that were counted for the queued commands (kv_transaction_count_bytes()) */
+    /* bytes that were counted for the queued commands (kv_transaction_add_bytes_if_allowed()) */
     uint64_t bytes;
     /* bytes of those queued commands that are refused when the memory is full */
     uint64_t growing_bytes;
@@ -39,7 +39,7 @@ struct kv_transaction {
 
 /* Count the bytes of a command that a transaction is about to queue. Returns false if all
  * transactions together have no room for them. */
-bool kv_transaction_count_bytes(struct kv_transaction *transaction, uint64_t bytes);
+bool kv_transaction_add_bytes_if_allowed(struct kv_transaction *transaction, uint64_t bytes);
 /* Put a command at the end of the queue of a transaction, which keeps it. Returns 0; -ENOMEM. */
 int kv_transaction_queue_command(struct kv_transaction *transaction,
                                  const domus_resp_command *command, const struct kv_command *row);
@@ -53,16 +53,17 @@ extern const domus_type kv_exec_type;
 extern const domus_type kv_executed_type;
 
 /* The handler of a shard that runs a transaction. */
-domus_handler kv_run_transaction;
+domus_handler kv_run_transaction_on_shard;
 
 /* Handle a command that comes after MULTI: queue it, refuse it or serve it. */
-int kv_handle_command_after_multi(domus_stack *stack, struct kv_session *session,
-                                  const domus_resp_command *command, const struct kv_command *row);
+int kv_transaction_queue_or_run_command(domus_stack *stack, struct kv_session *session,
+                                        const domus_resp_command *command,
+                                        const struct kv_command *row);
 /* Note that a command of a transaction was refused, so EXEC will fail. Outside of a transaction
  * this does nothing. */
-void kv_transaction_note_refusal(struct kv_session *session);
+void kv_transaction_mark_as_wrong(struct kv_session *session);
 
 /* The handlers of a session for MULTI, EXEC and DISCARD. */
-domus_handler kv_serve_multi, kv_serve_exec, kv_serve_discard;
+domus_handler kv_serve_multi, kv_ask_shard_to_run_transaction, kv_serve_discard;
 
 #endif

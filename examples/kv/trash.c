@@ -13,9 +13,9 @@ struct kv_trash {
     uint64_t at; /* number of buckets of the table that are empty already */
 };
 
-static bool put_into_trash(struct kv_memory *memory, struct kv_trash what)
+static bool add_value_to_trash(struct kv_memory *memory, struct kv_trash what)
 {
-    struct kv_trash *trash = kv_allocate(memory, sizeof *trash);
+    struct kv_trash *trash = kv_allocate_and_count_memory(memory, sizeof *trash);
 
     if (trash == NULL)
         return false;
@@ -27,22 +27,23 @@ static bool put_into_trash(struct kv_memory *memory, struct kv_trash what)
 
 bool kv_trash_put_list(struct kv_memory *memory, struct kv_list *list)
 {
-    return list->count >= LEAST && put_into_trash(memory, (struct kv_trash){.list = list});
+    return list->count >= LEAST && add_value_to_trash(memory, (struct kv_trash){.list = list});
 }
 
 bool kv_trash_put_table(struct kv_memory *memory, struct kv_table *table)
 {
-    return table->count >= LEAST && put_into_trash(memory, (struct kv_trash){.table = table});
+    return table->count >= LEAST && add_value_to_trash(memory, (struct kv_trash){.table = table});
 }
 
 /* Free up to `*count` items of a table in the trash. Returns true when the table is gone. */
-static bool clear_some_of_table(struct kv_memory *memory, struct kv_trash *trash, uint32_t *count)
+static bool free_some_items_of_trash_table(struct kv_memory *memory, struct kv_trash *trash,
+                                           uint32_t *count)
 {
     struct kv_table *table = trash->table;
 
-    for (; trash->at < kv_table_buckets(table); trash->at++) {
+    for (; trash->at < kv_table_count_buckets(table); trash->at++) {
         struct kv_item *item;
-        while ((item = kv_table_bucket(table, trash->at)) != NULL) {
+        while ((item = kv_table_first_item_of_bucket(table, trash->at)) != NULL) {
             if (*count == 0)
                 return false;
             --*count;
@@ -54,11 +55,12 @@ static bool clear_some_of_table(struct kv_memory *memory, struct kv_trash *trash
     }
     /* only the memory of the table is left, which has no items any more */
     kv_table_clear(table, memory);
-    kv_free(memory, table);
+    kv_free_and_uncount_memory(memory, table);
     return true;
 }
 
-static bool clear_some_of_list(struct kv_memory *memory, struct kv_trash *trash, uint32_t *count)
+static bool free_some_nodes_of_trash_list(struct kv_memory *memory, struct kv_trash *trash,
+                                          uint32_t *count)
 {
     struct kv_list *list = trash->list;
 
@@ -70,7 +72,7 @@ static bool clear_some_of_list(struct kv_memory *memory, struct kv_trash *trash,
     return true;
 }
 
-bool kv_trash_free_piece(struct kv_memory *memory)
+bool kv_trash_free_some_elements(struct kv_memory *memory)
 {
     uint32_t count = KV_TRASH_PIECE;
 
@@ -78,14 +80,14 @@ bool kv_trash_free_piece(struct kv_memory *memory)
         struct kv_trash *trash = memory->trash;
         /* take the trash out first, because values of a table may become trash, too */
         memory->trash = NULL;
-        bool is_done = trash->list != NULL ? clear_some_of_list(memory, trash, &count)
-                                           : clear_some_of_table(memory, trash, &count);
+        bool is_done = trash->list != NULL ? free_some_nodes_of_trash_list(memory, trash, &count)
+                                           : free_some_items_of_trash_table(memory, trash, &count);
         struct kv_trash **end = &memory->trash;
         while (*end != NULL)
             end = &(*end)->next;
         *end = is_done ? trash->next : trash;
         if (is_done)
-            kv_free(memory, trash);
+            kv_free_and_uncount_memory(memory, trash);
     }
     return memory->trash != NULL;
 }

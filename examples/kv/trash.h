@@ -16,6 +16,6 @@ bool kv_trash_put_list(struct kv_memory *memory, struct kv_list *list);
 bool kv_trash_put_table(struct kv_memory *memory, struct kv_table *table);
 
 /* Free a piece of the trash. Returns whether there is more trash. */
-bool kv_trash_free_piece(struct kv_memory *memory);
+bool kv_trash_free_some_elements(struct kv_memory *memory);
 
 #endif

@@ -14,14 +14,14 @@
 
 /* --- answers ---------------------------------------------------------------------------------- */
 
-static int write_short_string(domus_pickle_writer *writer, const void *payload)
+static int pickle_short_string(domus_pickle_writer *writer, const void *payload)
 {
     const domus_resp_short *text = payload;
 
     return domus_pickle_put_bytes(writer, text->bytes, text->size);
 }
 
-static int read_short_string(domus_pickle_reader *reader, void *payload, uint32_t version)
+static int unpickle_short_string(domus_pickle_reader *reader, void *payload, uint32_t version)
 {
     domus_resp_short *text = payload;
     domus_slice bytes = {NULL, 0, 0};
@@ -37,14 +37,14 @@ static int read_short_string(domus_pickle_reader *reader, void *payload, uint32_
     return 0;
 }
 
-static int write_slice_answer(domus_pickle_writer *writer, const void *payload)
+static int pickle_slice_answer(domus_pickle_writer *writer, const void *payload)
 {
     const domus_slice *slice = payload;
 
     return domus_pickle_put_bytes(writer, domus_slice_data(*slice), slice->size);
 }
 
-static int read_slice_answer(domus_pickle_reader *reader, void *payload, uint32_t version)
+static int unpickle_slice_answer(domus_pickle_reader *reader, void *payload, uint32_t version)
 {
     (void)version;
     return domus_pickle_get_slice(reader, DOMUS_SLICE_MAX, payload);
@@ -54,12 +54,12 @@ static int read_slice_answer(domus_pickle_reader *reader, void *payload, uint32_
  * by their text. */
 static const char *const simple_texts[] = {"hash", "list", "none", "string"};
 
-static int write_simple_string(domus_pickle_writer *writer, const void *payload)
+static int pickle_simple_string(domus_pickle_writer *writer, const void *payload)
 {
     return domus_pickle_put_text(writer, ((const domus_resp_simple *)payload)->text);
 }
 
-static int read_simple_string(domus_pickle_reader *reader, void *payload, uint32_t version)
+static int unpickle_simple_string(domus_pickle_reader *reader, void *payload, uint32_t version)
 {
     char text[16] = "";
     int error = domus_pickle_get_text(reader, text, sizeof text);
@@ -75,14 +75,14 @@ static int read_simple_string(domus_pickle_reader *reader, void *payload, uint32
                       : domus_pickle_reject(reader, -EPROTO, "'%s' is no answer of a shard", text);
 }
 
-static int write_error_answer(domus_pickle_writer *writer, const void *payload)
+static int pickle_error_answer(domus_pickle_writer *writer, const void *payload)
 {
     const domus_resp_error *error = payload;
 
     return domus_pickle_put_chars(writer, error->text, strnlen(error->text, sizeof error->text));
 }
 
-static int read_error_answer(domus_pickle_reader *reader, void *payload, uint32_t version)
+static int unpickle_error_answer(domus_pickle_reader *reader, void *payload, uint32_t version)
 {
     domus_resp_error *error = payload;
     char text[sizeof error->text + 1] = "";
@@ -99,7 +99,7 @@ static int read_error_answer(domus_pickle_reader *reader, void *payload, uint32_
 
 /* Write an answer that was built. One that is too large for another node becomes an error that says
  * so. */
-static int write_built_reply(domus_pickle_writer *writer, const void *payload)
+static int pickle_built_reply_or_error(domus_pickle_writer *writer, const void *payload)
 {
     static const char too_large[] = "-ERR the answer is larger than 500 KiB, and its keys are on "
                                     "another node of the cluster\r\n";
@@ -113,7 +113,7 @@ static int write_built_reply(domus_pickle_writer *writer, const void *payload)
     return domus_pickle_put_uint(writer, fits ? reply->form : DOMUS_RESP_EXACT);
 }
 
-static int read_built_reply(domus_pickle_reader *reader, void *payload, uint32_t version)
+static int unpickle_built_reply(domus_pickle_reader *reader, void *payload, uint32_t version)
 {
     domus_resp_reply *reply = payload;
     uint64_t values = 0, form = 0;
@@ -220,22 +220,25 @@ static const domus_pickle_table here_table = DOMUS_PICKLE_TABLE(struct kv_here, 
     }
 
 const domus_pickler kv_picklers[] = {
-    BY_CODE(domus_resp_command_type, "kv.command", kv_write_command, kv_read_command),
-    BY_CODE(kv_exec_type, "kv.exec", kv_write_exec, kv_read_exec),
-    BY_CODE(kv_executed_type, "kv.executed", kv_write_executed, kv_read_executed),
-    BY_CODE(kv_publish_type, "kv.publish", kv_write_command, kv_read_publish),
+    BY_CODE(domus_resp_command_type, "kv.command", kv_pickle_payload_of_command,
+            kv_unpickle_payload_of_command),
+    BY_CODE(kv_exec_type, "kv.exec", kv_pickle_transaction_to_run, kv_unpickle_transaction_to_run),
+    BY_CODE(kv_executed_type, "kv.executed", kv_pickle_executed_transaction,
+            kv_unpickle_executed_transaction),
+    BY_CODE(kv_publish_type, "kv.publish", kv_pickle_payload_of_command,
+            kv_unpickle_command_publish),
     BY_TABLE(kv_published_type, "kv.published", published_table),
     WITHOUT_PAYLOAD(kv_greeting_type, "kv.greeting"),
     BY_TABLE(kv_fetch_type, "kv.fetch", fetch_table),
     BY_TABLE(kv_legacy_piece_type, "kv.legacy_piece", piece_table),
     WITHOUT_PAYLOAD(kv_drop_type, "kv.drop"),
     BY_TABLE(kv_keep_type, "kv.keep", keep_table),
-    BY_CODE(kv_gift_type, "kv.gift", kv_write_gift, kv_read_gift),
-    BY_CODE(domus_resp_short_type, "kv.short", write_short_string, read_short_string),
-    BY_CODE(domus_resp_simple_type, "kv.simple", write_simple_string, read_simple_string),
-    BY_CODE(domus_resp_error_type, "kv.error", write_error_answer, read_error_answer),
-    BY_CODE(domus_resp_reply_type, "kv.reply", write_built_reply, read_built_reply),
-    BY_CODE(domus_slice_type, "kv.bulk", write_slice_answer, read_slice_answer),
+    BY_CODE(kv_gift_type, "kv.gift", kv_pickle_gift, kv_unpickle_gift),
+    BY_CODE(domus_resp_short_type, "kv.short", pickle_short_string, unpickle_short_string),
+    BY_CODE(domus_resp_simple_type, "kv.simple", pickle_simple_string, unpickle_simple_string),
+    BY_CODE(domus_resp_error_type, "kv.error", pickle_error_answer, unpickle_error_answer),
+    BY_CODE(domus_resp_reply_type, "kv.reply", pickle_built_reply_or_error, unpickle_built_reply),
+    BY_CODE(domus_slice_type, "kv.bulk", pickle_slice_answer, unpickle_slice_answer),
     BY_TABLE(domus_resp_integer_type, "kv.integer", integer_table),
     BY_TABLE(kv_question_type, "kv.question", question_table),
     BY_TABLE(kv_figures_type, "kv.figures", figures_table),

@@ -26,21 +26,21 @@ int kv_pickle_command(domus_pickle_writer *writer, const domus_resp_command *com
 int kv_unpickle_command(domus_pickle_reader *reader, domus_resp_command *ret_command);
 
 /* Returns whether a command that came from another node is one that a shard may run. */
-bool kv_may_shard_run(const domus_resp_command *command);
+bool kv_may_shard_run_foreign_command(const domus_resp_command *command);
 
 /* Returns whether the bytes are one array of RESP with so many elements, and nothing else. */
-bool kv_is_array(domus_slice bytes, uint32_t count);
+bool kv_are_bytes_array_of_count(domus_slice bytes, uint32_t count);
 
 /* The functions of the picklers in kv_picklers: of commands, of transactions on their way to a
  * shard and back, and of gifts. */
-int kv_write_command(domus_pickle_writer *writer, const void *payload);
-int kv_read_command(domus_pickle_reader *reader, void *payload, uint32_t version);
-int kv_read_publish(domus_pickle_reader *reader, void *payload, uint32_t version);
-int kv_write_exec(domus_pickle_writer *writer, const void *payload);
-int kv_read_exec(domus_pickle_reader *reader, void *payload, uint32_t version);
-int kv_write_executed(domus_pickle_writer *writer, const void *payload);
-int kv_read_executed(domus_pickle_reader *reader, void *payload, uint32_t version);
-int kv_write_gift(domus_pickle_writer *writer, const void *payload);
-int kv_read_gift(domus_pickle_reader *reader, void *payload, uint32_t version);
+int kv_pickle_payload_of_command(domus_pickle_writer *writer, const void *payload);
+int kv_unpickle_payload_of_command(domus_pickle_reader *reader, void *payload, uint32_t version);
+int kv_unpickle_command_publish(domus_pickle_reader *reader, void *payload, uint32_t version);
+int kv_pickle_transaction_to_run(domus_pickle_writer *writer, const void *payload);
+int kv_unpickle_transaction_to_run(domus_pickle_reader *reader, void *payload, uint32_t version);
+int kv_pickle_executed_transaction(domus_pickle_writer *writer, const void *payload);
+int kv_unpickle_executed_transaction(domus_pickle_reader *reader, void *payload, uint32_t version);
+int kv_pickle_gift(domus_pickle_writer *writer, const void *payload);
+int kv_unpickle_gift(domus_pickle_reader *reader, void *payload, uint32_t version);
 
 #endif

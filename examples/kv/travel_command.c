@@ -29,7 +29,8 @@ struct span {
     uint32_t at, size;
 };
 
-static int read_argument_places(domus_pickle_reader *reader, struct span *spans, uint32_t count)
+static int unpickle_places_of_arguments(domus_pickle_reader *reader, struct span *spans,
+                                        uint32_t count)
 {
     int error = 0;
 
@@ -43,8 +44,9 @@ static int read_argument_places(domus_pickle_reader *reader, struct span *spans,
 }
 
 /* Make a command that was read: it gets a copy of each argument that lies in `bytes`. */
-static int make_read_command(domus_pickle_reader *reader, const struct span *spans, uint32_t count,
-                             domus_slice bytes, domus_resp_command *ret_command)
+static int make_command_of_unpickled_arguments(domus_pickle_reader *reader,
+                                               const struct span *spans, uint32_t count,
+                                               domus_slice bytes, domus_resp_command *ret_command)
 {
     domus_resp_bytes few[FEW];
     domus_resp_bytes *arguments = count <= FEW ? few : calloc(count, sizeof *arguments);
@@ -87,11 +89,11 @@ int kv_unpickle_command(domus_pickle_reader *reader, domus_resp_command *ret_com
         error = error == 0 && spans == NULL ? -ENOMEM : error;
     }
     if (error == 0)
-        error = read_argument_places(reader, spans, numbers / 2);
+        error = unpickle_places_of_arguments(reader, spans, numbers / 2);
     if (error == 0)
         error = domus_pickle_get_slice(reader, DOMUS_SLICE_MAX, &bytes);
     if (error == 0)
-        error = make_read_command(reader, spans, numbers / 2, bytes, &command);
+        error = make_command_of_unpickled_arguments(reader, spans, numbers / 2, bytes, &command);
     if (spans != few)
         free(spans);
     domus_slice_free(bytes);
@@ -102,7 +104,7 @@ int kv_unpickle_command(domus_pickle_reader *reader, domus_resp_command *ret_com
     return 0;
 }
 
-bool kv_may_shard_run(const domus_resp_command *command)
+bool kv_may_shard_run_foreign_command(const domus_resp_command *command)
 {
     const struct kv_command *row = kv_command_find(domus_resp_argument(command, 0));
 
@@ -110,22 +112,22 @@ bool kv_may_shard_run(const domus_resp_command *command)
            (row->step != 2 || command->count % 2 != 0);
 }
 
-int kv_write_command(domus_pickle_writer *writer, const void *payload)
+int kv_pickle_payload_of_command(domus_pickle_writer *writer, const void *payload)
 {
     return kv_pickle_command(writer, payload);
 }
 
-int kv_read_command(domus_pickle_reader *reader, void *payload, uint32_t version)
+int kv_unpickle_payload_of_command(domus_pickle_reader *reader, void *payload, uint32_t version)
 {
     int error = kv_unpickle_command(reader, payload);
 
     (void)version;
-    if (error == 0 && !kv_may_shard_run(payload))
+    if (error == 0 && !kv_may_shard_run_foreign_command(payload))
         error = domus_pickle_reject(reader, -EPROTO, "no command of a shard");
     return error;
 }
 
-int kv_read_publish(domus_pickle_reader *reader, void *payload, uint32_t version)
+int kv_unpickle_command_publish(domus_pickle_reader *reader, void *payload, uint32_t version)
 {
     const domus_resp_command *command = payload;
     int error = kv_unpickle_command(reader, payload);
@@ -142,7 +144,7 @@ int kv_read_publish(domus_pickle_reader *reader, void *payload, uint32_t version
 /* Write a transaction on its way to its shard, or back. On the way back the commands that have run
  * are only their names. */
 
-int kv_write_exec(domus_pickle_writer *writer, const void *payload)
+int kv_pickle_transaction_to_run(domus_pickle_writer *writer, const void *payload)
 {
     const struct kv_transaction *transaction = *(const struct kv_transaction *const *)payload;
 
@@ -157,8 +159,8 @@ int kv_write_exec(domus_pickle_writer *writer, const void *payload)
 
 /* Read a command into the queue of a transaction. `ran`: the command has run in the shard, and only
  * its name counts. */
-static int read_queued_command(domus_pickle_reader *reader, struct kv_transaction *transaction,
-                               bool ran)
+static int unpickle_command_into_queue(domus_pickle_reader *reader,
+                                       struct kv_transaction *transaction, bool ran)
 {
     domus_resp_command command;
     int error = kv_unpickle_command(reader, &command);
@@ -167,14 +169,14 @@ static int read_queued_command(domus_pickle_reader *reader, struct kv_transactio
         return error;
     const struct kv_command *row = kv_command_find(domus_resp_argument(&command, 0));
     bool is_right =
-        row != NULL && (row->run != NULL ? ran || kv_may_shard_run(&command)
+        row != NULL && (row->run != NULL ? ran || kv_may_shard_run_foreign_command(&command)
                                          : kv_has_right_argument_count(row, command.count) &&
                                                (row->flags & KV_QUEUES) != 0);
     if (!is_right)
         error = domus_pickle_reject(reader, -EPROTO, "no command of a transaction");
     else if (transaction->count >= kv_settings.transaction_commands ||
-             !kv_transaction_count_bytes(transaction,
-                                         command.bytes.size + sizeof(struct kv_queued)))
+             !kv_transaction_add_bytes_if_allowed(transaction,
+                                                  command.bytes.size + sizeof(struct kv_queued)))
         error = domus_pickle_reject(reader, -EMSGSIZE, "the transaction is too large");
     else
         error = kv_transaction_queue_command(transaction, &command, row);
@@ -183,7 +185,7 @@ static int read_queued_command(domus_pickle_reader *reader, struct kv_transactio
 }
 
 /* Read a transaction into the payload of a message, which owns it at once. */
-static int read_transaction(domus_pickle_reader *reader, void *payload, bool ran)
+static int unpickle_queue_of_transaction(domus_pickle_reader *reader, void *payload, bool ran)
 {
     struct kv_transaction *transaction = calloc(1, sizeof *transaction);
     uint32_t parts = 0, count = 0;
@@ -199,18 +201,19 @@ static int read_transaction(domus_pickle_reader *reader, void *payload, bool ran
     int error = domus_pickle_get_array(reader, DOMUS_PICKLE_ELEMENTS_MAX, &count);
     transaction->version = (uint8_t)version;
     for (uint32_t i = 0; i < count && error == 0; i++)
-        error = read_queued_command(reader, transaction, ran);
+        error = unpickle_command_into_queue(reader, transaction, ran);
     return error;
 }
 
-int kv_read_exec(domus_pickle_reader *reader, void *payload, uint32_t version)
+int kv_unpickle_transaction_to_run(domus_pickle_reader *reader, void *payload, uint32_t version)
 {
     (void)version;
-    return read_transaction(reader, payload, false);
+    return unpickle_queue_of_transaction(reader, payload, false);
 }
 
 /* Write a command without its arguments: only its name. */
-static int write_command_name(domus_pickle_writer *writer, const domus_resp_command *command)
+static int pickle_command_as_name_alone(domus_pickle_writer *writer,
+                                        const domus_resp_command *command)
 {
     domus_slice name = domus_resp_argument(command, 0);
 
@@ -222,7 +225,7 @@ static int write_command_name(domus_pickle_writer *writer, const domus_resp_comm
     return domus_pickle_put_bytes(writer, domus_slice_data(name), name.size);
 }
 
-int kv_write_executed(domus_pickle_writer *writer, const void *payload)
+int kv_pickle_executed_transaction(domus_pickle_writer *writer, const void *payload)
 {
     const struct kv_transaction *transaction = *(const struct kv_transaction *const *)payload;
     domus_slice array = transaction->array.bytes;
@@ -233,7 +236,7 @@ int kv_write_executed(domus_pickle_writer *writer, const void *payload)
     int error = domus_pickle_put_array(writer, transaction->count);
     for (uint32_t i = 0; i < transaction->count && error == 0; i++) {
         const struct kv_queued *queued = &transaction->queue[i];
-        error = queued->row->run != NULL ? write_command_name(writer, &queued->command)
+        error = queued->row->run != NULL ? pickle_command_as_name_alone(writer, &queued->command)
                                          : kv_pickle_command(writer, &queued->command);
     }
     if (array.size > KV_TRAVEL_MAX)
@@ -241,9 +244,9 @@ int kv_write_executed(domus_pickle_writer *writer, const void *payload)
     return domus_pickle_put_bytes(writer, domus_slice_data(array), array.size);
 }
 
-int kv_read_executed(domus_pickle_reader *reader, void *payload, uint32_t version)
+int kv_unpickle_executed_transaction(domus_pickle_reader *reader, void *payload, uint32_t version)
 {
-    int error = read_transaction(reader, payload, true);
+    int error = unpickle_queue_of_transaction(reader, payload, true);
     struct kv_transaction *transaction = *(struct kv_transaction **)payload;
 
     (void)version;
@@ -253,14 +256,14 @@ int kv_read_executed(domus_pickle_reader *reader, void *payload, uint32_t versio
     transaction->array.form =
         transaction->version == 3 ? DOMUS_RESP_ONLY_3 : (uint8_t)DOMUS_RESP_EXACT;
     error = domus_pickle_get_slice(reader, DOMUS_SLICE_MAX, &transaction->array.bytes);
-    if (error == 0 && !kv_is_array(transaction->array.bytes, transaction->keyed))
+    if (error == 0 && !kv_are_bytes_array_of_count(transaction->array.bytes, transaction->keyed))
         error = domus_pickle_reject(reader, -EPROTO, "no answers of a transaction");
     return error;
 }
 
 /* --- answers that are arrays ------------------------------------------------------------------ */
 
-bool kv_is_array(domus_slice bytes, uint32_t count)
+bool kv_are_bytes_array_of_count(domus_slice bytes, uint32_t count)
 {
     domus_resp_reader reader = {bytes, 0};
     domus_resp_value value;

@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-int kv_write_gift(domus_pickle_writer *writer, const void *payload)
+int kv_pickle_gift(domus_pickle_writer *writer, const void *payload)
 {
     struct kv_gift *gift = *(struct kv_gift *const *)payload;
 
@@ -23,7 +23,7 @@ int kv_write_gift(domus_pickle_writer *writer, const void *payload)
     return error;
 }
 
-int kv_read_gift(domus_pickle_reader *reader, void *payload, uint32_t version)
+int kv_unpickle_gift(domus_pickle_reader *reader, void *payload, uint32_t version)
 {
     domus_slice key = {NULL, 0, 0}, elements = {NULL, 0, 0};
     uint64_t shard = 0, end = 0, count = 0;
@@ -38,15 +38,15 @@ int kv_read_gift(domus_pickle_reader *reader, void *payload, uint32_t version)
     (void)domus_pickle_get_slice(reader, DOMUS_SLICE_MAX, &key);
     (void)domus_pickle_get_uint(reader, 0, UINT32_MAX, &count);
     int error = domus_pickle_get_slice(reader, DOMUS_SLICE_MAX, &elements);
-    if (error == 0 && count != 0 && !kv_is_array(elements, (uint32_t)count))
+    if (error == 0 && count != 0 && !kv_are_bytes_array_of_count(elements, (uint32_t)count))
         error = domus_pickle_reject(reader, -EPROTO, "no array of elements");
     if (error != 0) {
         domus_slice_free(key);
         domus_slice_free(elements);
         return error;
     }
-    struct kv_gift *gift =
-        kv_gift_new((uint32_t)shard, (enum kv_end)end, key, elements, (uint32_t)count);
+    struct kv_gift *gift = kv_gift_new_of_popped_elements((uint32_t)shard, (enum kv_end)end, key,
+                                                          elements, (uint32_t)count);
     domus_slice_free(key);
     if (gift == NULL)
         return -ENOMEM;

@@ -24,7 +24,7 @@ static void free_walk(struct kv_walk *walk)
 }
 
 /* Write the head of an array into the gap before the elements. */
-static void write_head_of_array(domus_resp_reply *reply)
+static void write_array_head_before_elements(domus_resp_reply *reply)
 {
     char head[HEAD_GAP + 1];
     uint32_t size = (uint32_t)snprintf(head, sizeof head, "*%u\r\n", reply->values);
@@ -37,14 +37,15 @@ static void write_head_of_array(domus_resp_reply *reply)
 }
 
 /* Answer with an array of elements whose number was not known before. */
-static int answer_with_counted_elements(domus_stack *stack, struct kv_walk *walk)
+static int answer_with_array_of_found_elements(domus_stack *stack, struct kv_walk *walk)
 {
     domus_resp_reply reply;
 
     if (walk->builder.values == 0) {
         domus_resp_drop(&walk->builder);
         (void)domus_resp_add_array(&walk->builder, 0);
-        return walk->is_part ? kv_answer_null(stack) : kv_answer_built(stack, &walk->builder);
+        return walk->is_part ? kv_answer_null(stack)
+                             : kv_answer_what_builder_has_made(stack, &walk->builder);
     }
     int error = domus_resp_end(&walk->builder, &reply);
     if (error != 0)
@@ -52,15 +53,15 @@ static int answer_with_counted_elements(domus_stack *stack, struct kv_walk *walk
     reply.bytes.offset += HEAD_GAP;
     reply.bytes.size -= HEAD_GAP;
     if (!walk->is_part)
-        write_head_of_array(&reply);
-    return kv_answer_reply(stack, reply);
+        write_array_head_before_elements(&reply);
+    return kv_answer_reply_and_give_its_bytes(stack, reply);
 }
 
-static int answer_with_walk(domus_stack *stack, struct kv_walk *walk, int error)
+static int answer_with_result_of_walk(domus_stack *stack, struct kv_walk *walk, int error)
 {
     if (error == 0)
-        error = walk->counts ? answer_with_counted_elements(stack, walk)
-                             : kv_answer_built(stack, &walk->builder);
+        error = walk->counts ? answer_with_array_of_found_elements(stack, walk)
+                             : kv_answer_what_builder_has_made(stack, &walk->builder);
     free_walk(walk);
     return error == -EMSGSIZE ? kv_answer_error(stack, KV_TOO_LONG) : error;
 }
@@ -74,12 +75,12 @@ static int run_piece_of_walk(struct kv_store *store, struct kv_walk *walk)
 }
 
 /* End a walk: answer its command, and free it. */
-static int end_walk(domus_stack *stack, struct kv_store *store, int error)
+static int answer_and_free_parked_walk(domus_stack *stack, struct kv_store *store, int error)
 {
     struct kv_walk *walk = store->walk;
 
     store->walk = NULL;
-    error = answer_with_walk(stack, walk, error);
+    error = answer_with_result_of_walk(stack, walk, error);
     free(walk);
     return error;
 }
@@ -93,13 +94,13 @@ static int continue_walk(domus_stack *stack, void *self, const domus_answer *ans
         result = run_piece_of_walk(store, store->walk);
     if (result > 0)
         result = domus_sleep(stack, MOMENT_NS, continue_walk);
-    return result == DOMUS_PARKED ? result : end_walk(stack, store, result);
+    return result == DOMUS_PARKED ? result : answer_and_free_parked_walk(stack, store, result);
 }
 
 /* Make room for the whole answer, which is no longer than all that the store has and the heads of
  * its elements: moving the elements to a larger memory would take the longer the more they are.
  * Memory that is not written to costs nothing. */
-static void reserve_answer_room(const struct kv_store *store, struct kv_walk *walk)
+static void reserve_memory_for_whole_answer(const struct kv_store *store, struct kv_walk *walk)
 {
     uint64_t most = store->memory.used_bytes * 2;
     uint64_t free = walk->builder.bytes.size_max - walk->builder.bytes.size;
@@ -107,30 +108,31 @@ static void reserve_answer_room(const struct kv_store *store, struct kv_walk *wa
     (void)domus_append_room(&walk->builder.bytes, (size_t)(most < free ? most : free));
 }
 
-int kv_walk(struct kv_call *call, const struct kv_walk *begun)
+int kv_run_walk_and_park_if_long(struct kv_call *call, const struct kv_walk *begun)
 {
     struct kv_walk walk = *begun;
     struct kv_store *store = call->store;
 
     walk.builder.version = call->command->version;
-    walk.builder.bytes.size_max = kv_answer_bytes_max();
+    walk.builder.bytes.size_max = kv_most_bytes_of_one_answer();
     if (walk.counts)
         (void)domus_append(&walk.builder.bytes, gap, HEAD_GAP);
     int result = run_piece_of_walk(store, &walk);
     /* in a transaction all pieces run now, because it is one turn */
-    for (uint32_t i = 0; result > 0 && kv_is_gathering(); i++)
+    for (uint32_t i = 0; result > 0 && kv_are_answers_gathered(); i++)
         result = i < PIECES_OF_TRANSACTION ? run_piece_of_walk(store, &walk) : -EMSGSIZE;
     if (result <= 0)
-        return answer_with_walk(call->stack, &walk, result);
+        return answer_with_result_of_walk(call->stack, &walk, result);
     store->walk = malloc(sizeof walk);
     if (store->walk == NULL) {
         free_walk(&walk);
         return -ENOMEM;
     }
-    reserve_answer_room(store, &walk);
+    reserve_memory_for_whole_answer(store, &walk);
     *store->walk = walk;
     result = domus_barrier(call->stack);
     if (result == 0)
         result = domus_sleep(call->stack, MOMENT_NS, continue_walk);
-    return result == DOMUS_PARKED ? result : end_walk(call->stack, store, result);
+    return result == DOMUS_PARKED ? result
+                                  : answer_and_free_parked_walk(call->stack, store, result);
 }

@@ -14,8 +14,8 @@
 
 struct kv_walk;
 
-/* Do a piece of a walk: add elements to the builder until kv_walk_piece_is_full(). Returns 1 if
- * there are more; 0; or a negative errno. */
+/* Do a piece of a walk: add elements to the builder until kv_walk_count_visit_and_is_piece_full().
+ * Returns 1 if there are more; 0; or a negative errno. */
 typedef int kv_piece(struct kv_store *store, struct kv_walk *walk);
 
 struct kv_walk {
@@ -38,10 +38,10 @@ struct kv_walk {
 };
 
 /* Do a walk in pieces, and answer the call at its end. `walk` is copied. */
-int kv_walk(struct kv_call *call, const struct kv_walk *walk);
+int kv_run_walk_and_park_if_long(struct kv_call *call, const struct kv_walk *walk);
 
 /* Count an element of a walk. Returns whether the current piece is long enough, and ends. */
-static inline bool kv_walk_piece_is_full(struct kv_walk *walk)
+static inline bool kv_walk_count_visit_and_is_piece_full(struct kv_walk *walk)
 {
     return ++walk->visited >= 4096 || walk->builder.bytes.size - walk->begin >= 256 * 1024;
 }

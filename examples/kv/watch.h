@@ -7,14 +7,15 @@
 
 /* End the watch of a client in a shard. Returns whether the client has watched keys here, and none
  * of them has changed; an expiry is a change. */
-bool kv_end_watch_of_client(domus_stack *stack, struct kv_store *store, domus_address client);
+bool kv_end_watch_and_were_keys_unchanged(domus_stack *stack, struct kv_store *store,
+                                          domus_address client);
 
-kv_run kv_run_watch;
+kv_run kv_run_watch_of_keys;
 /* The type of an ask to a shard without payload: the client that sends it watches no more keys. */
 extern const domus_type kv_unwatch_type;
-domus_handler kv_handle_unwatch;
+domus_handler kv_end_watch_of_sender_and_answer_ok;
 /* The handlers of a session for WATCH and UNWATCH. */
-domus_handler kv_serve_watch, kv_serve_unwatch;
+domus_handler kv_ask_shard_to_watch_keys, kv_serve_unwatch;
 /* Tell the shard that the client of a session watches no more keys. */
 void kv_tell_shard_to_unwatch(domus_stack *stack, struct kv_session *session);
 

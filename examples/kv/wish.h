@@ -21,11 +21,11 @@ struct kv_wish {
  *
  * Returns 0 if the command was answered; 1 if its key has no element; -ENOENT when its client is
  * gone; or another error. */
-int kv_fulfil_wish(struct kv_call *call, const struct kv_wish *wish, domus_slice to,
-                   const domus_kept *kept);
+int kv_pop_or_move_for_command(struct kv_call *call, const struct kv_wish *wish, domus_slice to,
+                               const domus_kept *kept);
 
 /* Put the elements of a gift back into their list, because the client that they were for is
  * gone. */
-void kv_put_gift_back(struct kv_call *call, const struct kv_gift *gift);
+void kv_push_gift_back_to_its_list(struct kv_call *call, const struct kv_gift *gift);
 
 #endif

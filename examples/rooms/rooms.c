@@ -17,7 +17,7 @@ struct guest {
     struct rooms_said line; /* the part of a line of the guest that has come so far */
 };
 
-int rooms_find_room(domus_stack *stack, const char *name, domus_group *ret_room)
+int rooms_open_group_of_room(domus_stack *stack, const char *name, domus_group *ret_room)
 {
     for (uint32_t i = 0; i < rooms_settings.room_count; i++) {
         if (strcmp(rooms_settings.rooms[i], name) == 0)
@@ -30,7 +30,7 @@ int rooms_find_room(domus_stack *stack, const char *name, domus_group *ret_room)
 static int enter_room(domus_stack *stack, struct guest *guest, const char *name)
 {
     domus_group room;
-    int error = rooms_find_room(stack, name, &room);
+    int error = rooms_open_group_of_room(stack, name, &room);
 
     if (error == -ENOENT)
         return domus_channel_append(stack, domus_channel_running(stack), "no such room\n", 13);
@@ -47,7 +47,7 @@ static int welcome_guest(domus_stack *stack, void *self, const void *payload)
     return enter_room(stack, self, rooms_settings.rooms[0]);
 }
 
-static int handle_line(domus_stack *stack, struct guest *guest)
+static int join_or_say_line_of_guest(domus_stack *stack, struct guest *guest)
 {
     struct rooms_said line = guest->line;
 
@@ -61,7 +61,7 @@ static int handle_line(domus_stack *stack, struct guest *guest)
     return 0;
 }
 
-static int take_bytes_of_guest(domus_stack *stack, void *self, const void *payload)
+static int use_each_whole_line_of_guest(domus_stack *stack, void *self, const void *payload)
 {
     domus_slice text = ((const domus_packet *)payload)->bytes;
     const char *bytes = domus_slice_data(text);
@@ -71,7 +71,7 @@ static int take_bytes_of_guest(domus_stack *stack, void *self, const void *paylo
     for (size_t i = 0; i < text.size && result == 0; i++) {
         line->bytes[line->size++] = bytes[i];
         if (bytes[i] == '\n')
-            result = handle_line(stack, self);
+            result = join_or_say_line_of_guest(stack, self);
         else if (line->size == sizeof line->bytes)
             result = -EMSGSIZE; /* the line is too long: this error resets the connection */
     }
@@ -103,8 +103,8 @@ static const domus_behaviour guest = {
     .on = (const domus_on[]){{&rooms_said_type, send_line_to_guest, 0}, {NULL, NULL, 0}},
     .on_open = {welcome_guest, 0},
     .pipeline = &bytes_of_guest,
-    .on_peer = (const domus_on_peer[]){{.type = &domus_packet_type, .handle = take_bytes_of_guest},
-                                       {.type = NULL}}};
+    .on_peer = (const domus_on_peer[]){
+        {.type = &domus_packet_type, .handle = use_each_whole_line_of_guest}, {.type = NULL}}};
 const domus_behaviour rooms_behaviour = {
     .name = "rooms", .kind = DOMUS_CHANNELS, .channel = &guest};
 

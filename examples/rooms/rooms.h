@@ -28,7 +28,7 @@ struct rooms_said {
 extern const domus_type rooms_said_type;
 
 /* Find the room of this name. Returns 0; -ENOENT; what domus_group_open() returned. */
-int rooms_find_room(domus_stack *stack, const char *name, domus_group *ret_room);
+int rooms_open_group_of_room(domus_stack *stack, const char *name, domus_group *ret_room);
 
 /* The behaviour of the actors that serve the port for guests' lines. */
 extern const domus_behaviour rooms_behaviour;

@@ -37,15 +37,15 @@ const domus_type web_end_type = {.name = "events end"};
 
 /* --- the event -------------------------------------------------------------------------------- */
 
-static void begin_counting_requests(domus_stack *stack, struct clock *clock)
+static void begin_counting_requests_of_tick(domus_stack *stack, struct clock *clock)
 {
     clock->requests = web_count_of_requests();
     clock->ticked_ns = domus_now_ns(stack);
 }
 
 /* Write the event of a tick: how many requests there were in a second, since the last tick. */
-static int write_event_of_tick(domus_stack *stack, const struct clock *clock,
-                               domus_slice *ret_event)
+static int write_event_of_request_rate(domus_stack *stack, const struct clock *clock,
+                                       domus_slice *ret_event)
 {
     uint64_t time_ns = domus_now_ns(stack) - clock->ticked_ns;
     uint64_t requests = web_count_of_requests() - clock->requests;
@@ -94,23 +94,23 @@ static int arm_tick_timer(domus_stack *stack, struct clock *clock)
 }
 
 /* Make the event of a new tick, and answer all asks that wait with it. */
-static void tell_tick_to_pages(domus_stack *stack, struct clock *clock)
+static void answer_pages_with_event_of_new_tick(domus_stack *stack, struct clock *clock)
 {
     domus_slice event;
-    int error = write_event_of_tick(stack, clock, &event);
+    int error = write_event_of_request_rate(stack, clock, &event);
 
     if (error != 0) {
         fail_waiting_pages(stack, clock, error);
         return;
     }
-    begin_counting_requests(stack, clock);
+    begin_counting_requests_of_tick(stack, clock);
     clock->serial++;
     domus_slice_free(clock->event);
     clock->event = event;
     answer_waiting_pages(stack, clock);
 }
 
-static int handle_tick(domus_stack *stack, void *self, const void *payload)
+static int tell_tick_to_pages_at_timer(domus_stack *stack, void *self, const void *payload)
 {
     struct clock *clock = self;
 
@@ -118,13 +118,13 @@ static int handle_tick(domus_stack *stack, void *self, const void *payload)
     clock->ticks = false;
     if (clock->is_ending)
         return 0;
-    tell_tick_to_pages(stack, clock);
+    answer_pages_with_event_of_new_tick(stack, clock);
     return 0;
 }
 
 /* --- messages --------------------------------------------------------------------------------- */
 
-static int handle_ask_for_tick(domus_stack *stack, void *self, const void *payload)
+static int answer_or_keep_ask_for_tick(domus_stack *stack, void *self, const void *payload)
 {
     const struct web_next *next = payload;
     struct clock *clock = self;
@@ -139,14 +139,14 @@ static int handle_ask_for_tick(domus_stack *stack, void *self, const void *paylo
     /* A page that has gone leaves its ask behind until the tick. When such asks have taken all
      * places, the others hear of a tick early. */
     if (clock->waiting_count == web_settings.events_max)
-        tell_tick_to_pages(stack, clock);
+        answer_pages_with_event_of_new_tick(stack, clock);
     int error = domus_keep(stack, &clock->waiting[clock->waiting_count]);
     if (error != 0)
         return error;
     clock->waiting_count++;
     if (!clock->ticks)
         /* begin to count anew, because nobody has waited for the time before */
-        begin_counting_requests(stack, clock);
+        begin_counting_requests_of_tick(stack, clock);
     return arm_tick_timer(stack, clock);
 }
 
@@ -181,8 +181,8 @@ static int mount_clock(domus_stack *stack, void *self)
 const domus_behaviour web_clock_behaviour = {
     .name = "clock",
     .state_size = sizeof(struct clock),
-    .on = (const domus_on[]){{&web_next_type, handle_ask_for_tick, 0},
-                             {&tick_type, handle_tick, 0},
+    .on = (const domus_on[]){{&web_next_type, answer_or_keep_ask_for_tick, 0},
+                             {&tick_type, tell_tick_to_pages_at_timer, 0},
                              {&web_end_type, end_all_events, 0},
                              {NULL, NULL, 0}},
     .on_mount = mount_clock,

@@ -14,7 +14,8 @@ struct echo {
 };
 
 /* Take the piece of the body that was read. Trailers end the body, and are not sent back. */
-static int take_piece_of_body(domus_stack *stack, struct echo *echo, const domus_answer *answer)
+static int take_read_piece_of_body(domus_stack *stack, struct echo *echo,
+                                   const domus_answer *answer)
 {
     echo->is_last = true;
     echo->piece = (domus_slice){0};
@@ -29,7 +30,8 @@ static int take_piece_of_body(domus_stack *stack, struct echo *echo, const domus
     return error;
 }
 
-static int begin_echo_answer(domus_stack *stack, struct echo *echo, domus_resumed *then)
+static int begin_answer_of_echo_or_free_piece(domus_stack *stack, struct echo *echo,
+                                              domus_resumed *then)
 {
     const domus_http_response head = {.status = 200, .media = WEB_BYTES, .length = echo->length};
     int error = domus_reply_begin(stack, &domus_http_response_type, &head, then);
@@ -50,11 +52,11 @@ DOMUS_SEQUENCE(echo, struct echo)
     frame->body = request->stream;
     frame->length = request->length;
     if (frame->body.number == 0)
-        return web_answer_with_bytes(stack, WEB_BYTES, (domus_slice){0});
+        return web_answer_200_with_uncached_body(stack, WEB_BYTES, (domus_slice){0});
     DOMUS_AWAIT(domus_body_read(stack, frame->body, then));
-    if ((error = take_piece_of_body(stack, frame, answer)) != 0)
+    if ((error = take_read_piece_of_body(stack, frame, answer)) != 0)
         return error;
-    DOMUS_AWAIT(begin_echo_answer(stack, frame, then));
+    DOMUS_AWAIT(begin_answer_of_echo_or_free_piece(stack, frame, then));
     if (answer->error != 0) {
         domus_slice_free(frame->piece);
         return answer->error;
@@ -65,7 +67,7 @@ DOMUS_SEQUENCE(echo, struct echo)
         if (answer->error != 0)
             return answer->error;
         DOMUS_AWAIT(domus_body_read(stack, frame->body, then));
-        if ((error = take_piece_of_body(stack, frame, answer)) != 0)
+        if ((error = take_read_piece_of_body(stack, frame, answer)) != 0)
             return error;
     }
     DOMUS_AWAIT(domus_reply_write(stack, frame->piece, then));

@@ -14,7 +14,7 @@ static _Atomic uint32_t pages;
 
 /* Count the page of a visitor, whose place is free again when its connection ends. Returns false if
  * the visitor has a stream already, or there is no place. */
-static bool count_visitor(struct web_visitor *visitor)
+static bool take_event_place_for_visitor(struct web_visitor *visitor)
 {
     if (visitor->gets_events)
         return false; /* the visitor's other requests wait behind its first stream */
@@ -26,7 +26,7 @@ static bool count_visitor(struct web_visitor *visitor)
     return true;
 }
 
-void web_free_event_place(struct web_visitor *visitor)
+void web_free_event_place_of_visitor(struct web_visitor *visitor)
 {
     if (visitor->gets_events)
         atomic_fetch_sub_explicit(&pages, 1, memory_order_relaxed);
@@ -38,7 +38,8 @@ struct events {
     domus_slice event;
 };
 
-static int take_tick_of_clock(domus_stack *stack, struct events *events, const domus_answer *answer)
+static int take_event_of_answered_tick(domus_stack *stack, struct events *events,
+                                       const domus_answer *answer)
 {
     if (answer->error != 0)
         return answer->error;
@@ -53,7 +54,7 @@ static int take_tick_of_clock(domus_stack *stack, struct events *events, const d
 
 /* Write the greeting of a stream: how long a page that has lost the stream waits before it comes
  * back. */
-static int write_greeting(domus_slice *ret_bytes)
+static int write_retry_time_of_stream(domus_slice *ret_bytes)
 {
     domus_appender bytes = {0};
 
@@ -80,9 +81,9 @@ static int begin_event_stream(domus_stack *stack, domus_resumed *then)
 
 /* End the events of a page: its place is free again, also when its connection goes on, as it does
  * after HEAD. */
-static int end_events_of_page(struct web_visitor *visitor, int error)
+static int free_event_place_and_return_error(struct web_visitor *visitor, int error)
 {
-    web_free_event_place(visitor);
+    web_free_event_place_of_visitor(visitor);
     return error;
 }
 
@@ -91,23 +92,23 @@ DOMUS_SEQUENCE(events, struct events)
     int error;
 
     DOMUS_BEGIN;
-    if (!count_visitor(self))
+    if (!take_event_place_for_visitor(self))
         return web_answer_with_line(stack, 503, "too many pages get events\n");
     DOMUS_AWAIT(begin_event_stream(stack, then));
     if (answer->error != 0)
-        return end_events_of_page(self, answer->error);
-    if ((error = write_greeting(&frame->event)) != 0)
-        return end_events_of_page(self, error);
+        return free_event_place_and_return_error(self, answer->error);
+    if ((error = write_retry_time_of_stream(&frame->event)) != 0)
+        return free_event_place_and_return_error(self, error);
     for (;;) {
         DOMUS_AWAIT(domus_reply_write(stack, frame->event, then));
         if (answer->error != 0)
-            return end_events_of_page(self, answer->error);
+            return free_event_place_and_return_error(self, answer->error);
         DOMUS_ASK(web_clock, &web_next_type, &frame->seen);
-        error = take_tick_of_clock(stack, frame, answer);
+        error = take_event_of_answered_tick(stack, frame, answer);
         if (error != 0)
             break;
     }
-    (void)end_events_of_page(self, error);
+    (void)free_event_place_and_return_error(self, error);
     /* the clock has ended with the program, so the stream ends in order */
     return error == -ESHUTDOWN || error == -ESTALE ? domus_reply_end(stack, NULL, NULL) : error;
     DOMUS_END;

@@ -22,7 +22,8 @@ static int serve_hello(domus_stack *stack, void *self, const void *payload)
     (void)domus_http_append_html(&page, name, size > 0 ? (size_t)size : 0);
     (void)domus_append_text(&page, "!</p>\n");
     int error = domus_append_end(&page, &body);
-    return error != 0 ? error : web_answer_with_bytes(stack, "text/html; charset=utf-8", body);
+    return error != 0 ? error
+                      : web_answer_200_with_uncached_body(stack, "text/html; charset=utf-8", body);
 }
 
 const domus_call web_serve_hello = {serve_hello, 0};

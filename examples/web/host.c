@@ -3,7 +3,7 @@
  * served there as its own. So a site on loopback answers to the names of loopback alone. */
 #include "web.h"
 
-bool web_is_own_host(const domus_channel *channel, const domus_http_request *request)
+bool web_may_request_name_this_host(const domus_channel *channel, const domus_http_request *request)
 {
     domus_slice host = domus_http_host(request);
     domus_endpoint local;

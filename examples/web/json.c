@@ -13,7 +13,7 @@ static int serve_json(domus_stack *stack, void *self, const void *payload)
                             domus_system_threads(web_system));
     (void)domus_append_text(&text, ",\"requests\":%" PRIu64 "}\n", web_count_of_requests());
     int error = domus_append_end(&text, &body);
-    return error != 0 ? error : web_answer_with_bytes(stack, WEB_JSON, body);
+    return error != 0 ? error : web_answer_200_with_uncached_body(stack, WEB_JSON, body);
 }
 
 const domus_call web_serve_json = {serve_json, 0};

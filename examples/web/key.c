@@ -28,8 +28,9 @@ struct visit {
 
 /* Make the command of kv for a request, and find the shard of its key. Returns 0; -EINVAL for a
  * wrong key. */
-static int make_command_of_request(const domus_http_request *request, domus_slice value,
-                                   domus_resp_command *ret_command, domus_address *ret_shard)
+static int make_store_command_and_find_shard(const domus_http_request *request, domus_slice value,
+                                             domus_resp_command *ret_command,
+                                             domus_address *ret_shard)
 {
     domus_slice path = web_value_of_path_segment(request, "key");
     domus_resp_bytes words[3] = {{"GET", 3}};
@@ -59,7 +60,7 @@ static int ask_shard_of_key(domus_stack *stack, const domus_http_request *reques
 {
     domus_resp_command command;
     domus_address shard;
-    int error = make_command_of_request(request, value, &command, &shard);
+    int error = make_store_command_and_find_shard(request, value, &command, &shard);
 
     domus_slice_free(value);
     if (error == -EINVAL)
@@ -74,7 +75,7 @@ static int ask_shard_of_key(domus_stack *stack, const domus_http_request *reques
 
 /* --- the answer ------------------------------------------------------------------------------- */
 
-static int answer_error_of_shard(domus_stack *stack, const domus_resp_error *error)
+static int answer_http_status_of_shard_error(domus_stack *stack, const domus_resp_error *error)
 {
     if (strncmp(error->text, "WRONGTYPE", 9) == 0)
         return web_answer_with_line(stack, 409, "this key is no string\n");
@@ -84,7 +85,7 @@ static int answer_error_of_shard(domus_stack *stack, const domus_resp_error *err
 }
 
 /* Answer the request by the answer of the shard. */
-static int answer_as_shard(domus_stack *stack, const domus_answer *answer)
+static int answer_request_as_shard_answered(domus_stack *stack, const domus_answer *answer)
 {
     domus_slice value;
     int error;
@@ -94,7 +95,7 @@ static int answer_as_shard(domus_stack *stack, const domus_answer *answer)
     if (answer->type == &domus_resp_null_type)
         return web_answer_with_line(stack, 404, "no such key\n");
     if (answer->type == &domus_resp_error_type)
-        return answer_error_of_shard(stack, answer->payload);
+        return answer_http_status_of_shard_error(stack, answer->payload);
     if (answer->type == &domus_resp_ok_type) /* "+OK" is the answer to SET */
         return domus_reply(stack, &domus_http_text_type, &(domus_http_text){.status = 204});
     /* an integer is the answer to DEL: how many keys there were */
@@ -110,7 +111,7 @@ static int answer_as_shard(domus_stack *stack, const domus_answer *answer)
     } else {
         return -EPROTO; /* the shard has answered with a type that is not known here */
     }
-    return error != 0 ? error : web_answer_with_bytes(stack, WEB_PLAIN, value);
+    return error != 0 ? error : web_answer_200_with_uncached_body(stack, WEB_PLAIN, value);
 }
 
 /* --- the value of a PUT ----------------------------------------------------------------------- */
@@ -136,7 +137,7 @@ static int add_piece_to_value(struct visit *visit, const domus_answer *answer)
 }
 
 /* Read the next piece of the value. If the read cannot begin, the sequence ends. */
-static int read_piece_of_value(domus_stack *stack, struct visit *visit, domus_resumed *then)
+static int read_next_piece_of_value(domus_stack *stack, struct visit *visit, domus_resumed *then)
 {
     int error = domus_body_read(stack, visit->request->stream, then);
 
@@ -171,7 +172,7 @@ DOMUS_SEQUENCE(visit, struct visit)
     if (!begin_key_request(stack, frame, message, &result))
         return result;
     while (!frame->is_whole) {
-        DOMUS_AWAIT(read_piece_of_value(stack, frame, then));
+        DOMUS_AWAIT(read_next_piece_of_value(stack, frame, then));
         if ((result = add_piece_to_value(frame, answer)) != 0) {
             free_value(frame);
             return result;
@@ -183,7 +184,7 @@ DOMUS_SEQUENCE(visit, struct visit)
     if (result != 0)
         return result;
     DOMUS_AWAIT(ask_shard_of_key(stack, frame->request, value, then));
-    return answer_as_shard(stack, answer);
+    return answer_request_as_shard_answered(stack, answer);
     DOMUS_END;
 }
 

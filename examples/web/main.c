@@ -39,7 +39,7 @@ static int start_services(domus_system *system, void *argument)
     web_system = system;
     kv_settings = web_settings.kv;
     rooms_settings = web_settings.rooms;
-    int error = kv_start_store(system);
+    int error = kv_start_actors_of_store(system);
     if (error == 0)
         error = domus_outside_spawn_with(system, &web_clock_behaviour, NULL, &options, &web_clock);
     if (error == 0 && (error = web_open_files(system)) != 0)

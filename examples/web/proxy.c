@@ -44,7 +44,7 @@ static int serve_proxied_request(domus_stack *stack, void *self, const void *pay
     return domus_http_pass(stack, payload, is_secure ? &secure_proxy : &proxy);
 }
 
-uint32_t web_proxy_marks(const void *payload)
+uint32_t web_proxy_marks_of_request(const void *payload)
 {
     static const char begin[] = "/proxy/";
     domus_slice path = domus_http_path(payload);

@@ -45,7 +45,7 @@ int web_answer_with_line(domus_stack *stack, uint16_t status, const char *line)
     return domus_reply(stack, &domus_http_text_type, &(domus_http_text){status, WEB_PLAIN, line});
 }
 
-int web_answer_with_bytes(domus_stack *stack, const char *media, domus_slice body)
+int web_answer_200_with_uncached_body(domus_stack *stack, const char *media, domus_slice body)
 {
     domus_http_response response = {.status = 200, .media = media, .body = body};
     domus_appender fields = {0};
@@ -61,7 +61,7 @@ int web_answer_with_bytes(domus_stack *stack, const char *media, domus_slice bod
 }
 
 /* Answer a request that no route of the site takes: 404, 405, or the answer to OPTIONS. */
-static int refuse_unrouted(domus_stack *stack, const domus_http_match *match)
+static int answer_404_405_or_options(domus_stack *stack, const domus_http_match *match)
 {
     domus_http_response response;
     int error = domus_http_unrouted(match, &response);
@@ -74,15 +74,15 @@ static int refuse_unrouted(domus_stack *stack, const domus_http_match *match)
     return error;
 }
 
-static int route_request(domus_stack *stack, void *self, const void *payload)
+static int check_host_and_handle_by_route(domus_stack *stack, void *self, const void *payload)
 {
     domus_http_match match = domus_http_find_route(routes, payload);
 
     web_count_request();
-    if (!web_is_own_host(domus_channel_running(stack), payload))
+    if (!web_may_request_name_this_host(domus_channel_running(stack), payload))
         return web_answer_with_line(stack, 421, "this site has another name\n");
     if (match.route == NULL)
-        return refuse_unrouted(stack, &match);
+        return answer_404_405_or_options(stack, &match);
     return functions[match.route->id]->handle(stack, self, payload);
 }
 
@@ -93,11 +93,11 @@ static const domus_pipeline pipeline = {
     .stages = (const domus_pipeline_stage[]){
         {&domus_http2_stage, &http2}, {&domus_http_stage, &http}, {NULL, NULL}}};
 
-static void stop_visitor(domus_stack *stack, void *self)
+static void free_places_of_visitor_at_stop(domus_stack *stack, void *self)
 {
     (void)stack;
-    web_free_event_place(self);
-    web_free_guest(self);
+    web_free_event_place_of_visitor(self);
+    web_free_guest_of_visitor(self);
 }
 
 static const domus_behaviour visitor = {
@@ -106,14 +106,14 @@ static const domus_behaviour visitor = {
     .state_size = sizeof(struct web_visitor),
     .pipeline = &pipeline,
     .on = (const domus_on[]){{&rooms_said_type, web_send_line_to_browser, 0}, {NULL, NULL, 0}},
-    .on_peer =
-        (const domus_on_peer[]){{.type = &domus_http_request_type,
-                                 .handle = route_request,
-                                 .peer_frame_size = WEB_FRAME_MAX,
-                                 .marks_of = web_proxy_marks},
-                                {.type = &domus_websocket_message_type, .handle = web_publish_text},
-                                {.type = NULL}},
-    .on_stop = stop_visitor,
+    .on_peer = (const domus_on_peer[]){{.type = &domus_http_request_type,
+                                        .handle = check_host_and_handle_by_route,
+                                        .peer_frame_size = WEB_FRAME_MAX,
+                                        .marks_of = web_proxy_marks_of_request},
+                                       {.type = &domus_websocket_message_type,
+                                        .handle = web_publish_line_of_browser_to_room},
+                                       {.type = NULL}},
+    .on_stop = free_places_of_visitor_at_stop,
 };
 
 const domus_behaviour web_site = {.name = "site", .kind = DOMUS_CHANNELS, .channel = &visitor};

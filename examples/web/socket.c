@@ -55,7 +55,8 @@ static void replace_control_characters(char *text, size_t size)
 
 /* Read the room and the name of a guest from the query of a request. Returns 0; -ENOENT for another
  * room (404); -EPROTO for a name that is too long or wrong (400). */
-static int read_guest_query(domus_stack *stack, domus_slice query, struct web_guest *guest)
+static int read_room_and_name_of_guest(domus_stack *stack, domus_slice query,
+                                       struct web_guest *guest)
 {
     char room[64] = "";
     int64_t size = domus_http_query_value(query, "room", room, sizeof room - 1);
@@ -71,7 +72,7 @@ static int read_guest_query(domus_stack *stack, domus_slice query, struct web_gu
         return -EPROTO;
     guest->name_size = size > 0 ? (size_t)size : 0;
     replace_control_characters(guest->name, guest->name_size);
-    return rooms_find_room(stack, room, &guest->room);
+    return rooms_open_group_of_room(stack, room, &guest->room);
 }
 
 static int serve_upgrade(domus_stack *stack, void *self, const void *payload)
@@ -83,7 +84,7 @@ static int serve_upgrade(domus_stack *stack, void *self, const void *payload)
 
     if (!is_page_of_this_site(request))
         return web_answer_with_line(stack, 403, "this page is of another site\n");
-    int error = read_guest_query(stack, domus_http_query(request), &guest);
+    int error = read_room_and_name_of_guest(stack, domus_http_query(request), &guest);
     if (error != 0)
         return error;
     struct web_guest *kept = malloc(sizeof *kept);
@@ -106,7 +107,7 @@ static int serve_upgrade(domus_stack *stack, void *self, const void *payload)
 
 const domus_call web_serve_socket = {serve_upgrade, 0};
 
-void web_free_guest(struct web_visitor *visitor)
+void web_free_guest_of_visitor(struct web_visitor *visitor)
 {
     free(visitor->guest);
     visitor->guest = NULL;
@@ -114,7 +115,7 @@ void web_free_guest(struct web_visitor *visitor)
 
 /* --- texts ------------------------------------------------------------------------------------ */
 
-int web_publish_text(domus_stack *stack, void *self, const void *payload)
+int web_publish_line_of_browser_to_room(domus_stack *stack, void *self, const void *payload)
 {
     const domus_websocket_message *message = payload;
     const struct web_guest *guest = ((const struct web_visitor *)self)->guest;
@@ -139,8 +140,8 @@ int web_publish_text(domus_stack *stack, void *self, const void *payload)
 
 /* Send a line of the room to a browser as a text. A line that comes while the connection begins or
  * ends is dropped. */
-static int send_line_as_text(domus_stack *stack, domus_channel *channel, const char *bytes,
-                             size_t size)
+static int send_line_as_websocket_text(domus_stack *stack, domus_channel *channel,
+                                       const char *bytes, size_t size)
 {
     domus_websocket_message message = {0};
     int error = domus_slice_copy(bytes, size, &message.bytes);
@@ -174,9 +175,9 @@ int web_send_line_to_browser(domus_stack *stack, void *self, const void *payload
         return -ENOBUFS; /* the browser reads too slowly: this error resets the connection */
     while (said.size != 0 && strchr("\r\n", said.bytes[said.size - 1]) != NULL)
         said.size--;
-    int error = send_line_as_text(stack, channel, said.bytes, said.size);
+    int error = send_line_as_websocket_text(stack, channel, said.bytes, said.size);
     if (error != -EILSEQ)
         return error;
     replace_non_ascii(said.bytes, said.size);
-    return send_line_as_text(stack, channel, said.bytes, said.size);
+    return send_line_as_websocket_text(stack, channel, said.bytes, said.size);
 }

@@ -63,14 +63,15 @@ extern const domus_call web_serve_page, web_serve_json, web_serve_hello, web_ser
 domus_slice web_value_of_path_segment(const domus_http_request *request, const char *name);
 
 /* Returns whether a request names a host by which this site may be reached (host.c). */
-bool web_is_own_host(const domus_channel *channel, const domus_http_request *request);
+bool web_may_request_name_this_host(const domus_channel *channel,
+                                    const domus_http_request *request);
 
 /* Answer the request with a status and a line of text, which is a constant of the program. */
 int web_answer_with_line(domus_stack *stack, uint16_t status, const char *line);
 
 /* Answer the request with bytes, which no browser takes for another type than `media`. This
  * consumes the body in every case. */
-int web_answer_with_bytes(domus_stack *stack, const char *media, domus_slice body);
+int web_answer_200_with_uncached_body(domus_stack *stack, const char *media, domus_slice body);
 
 /* --- the routes ------------------------------------------------------------------------------- */
 
@@ -79,7 +80,7 @@ int web_answer_with_bytes(domus_stack *stack, const char *media, domus_slice bod
 int web_open_proxy_pool(domus_system *system);
 
 /* Returns the marks of a request: a request for /proxy/ ends when its visitor ends. */
-uint32_t web_proxy_marks(const void *payload);
+uint32_t web_proxy_marks_of_request(const void *payload);
 
 /* Set up the budget of /kv/ from the settings, once. */
 void web_set_up_keys(void);
@@ -91,11 +92,11 @@ void web_close_files(void);
 
 /* Free the place of a visitor among the pages that get events, or its guest in a room, because its
  * connection or its events have ended. */
-void web_free_event_place(struct web_visitor *visitor);
-void web_free_guest(struct web_visitor *visitor);
+void web_free_event_place_of_visitor(struct web_visitor *visitor);
+void web_free_guest_of_visitor(struct web_visitor *visitor);
 
 /* Handlers of a WebSocket: for a text of its browser, and for a line of its room. */
-domus_handler web_publish_text, web_send_line_to_browser;
+domus_handler web_publish_line_of_browser_to_room, web_send_line_to_browser;
 
 /* --- the clock -------------------------------------------------------------------------------- */
 

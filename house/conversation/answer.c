@@ -16,7 +16,7 @@ void domi_ask_fail(domi_manager *manager, domi_envelope *ask, int error)
     domus_address asker = {ask->sender, ask->sender_lease};
 
     /* the failed ask is a request of the channel's peer that has not left this house (asks.h) */
-    if (DOMI_UNLIKELY(domi_envelope_get_return(ask)->promise == NULL)) {
+    if (DOMI_UNLIKELY(domi_envelope_get_return_of_ask(ask)->promise == NULL)) {
         manager->io_hooks.fail_request(manager, asker.house, ask, error);
         return;
     }
@@ -46,7 +46,7 @@ static domi_envelope *get_envelope_for_reply(domi_manager *manager, domi_envelop
     domi_envelope *envelope = domi_envelope_new(manager, DOMI_ASK_HEAD + size);
     if (envelope == NULL)
         return NULL;
-    *domi_envelope_get_return(envelope) = *domi_envelope_get_return(ask);
+    *domi_envelope_get_return_of_ask(envelope) = *domi_envelope_get_return_of_ask(ask);
     return envelope;
 }
 
@@ -72,8 +72,8 @@ static void write_reply_over_owned_payload(domi_envelope *ask, const domus_type 
  * envelope than its ask's, or if the ask owns something. Returns the envelope of the reply; NULL
  * without memory, and then the ask has failed. */
 __attribute__((noinline)) static domi_envelope *
-write_reply_where_copy_does_not_do(domi_manager *manager, domi_envelope *ask,
-                                   const domus_type *type, const void *payload)
+write_reply_that_needs_more_than_copy(domi_manager *manager, domi_envelope *ask,
+                                      const domus_type *type, const void *payload)
 {
     domi_envelope *reply = get_envelope_for_reply(manager, ask, type->size);
 
@@ -105,7 +105,7 @@ void domi_ask_answer_for_house(domi_manager *manager, domi_house *house, domi_en
 
     if (DOMI_UNLIKELY(DOMI_ASK_HEAD + type->size > domi_envelope_bytes_in_all(manager, ask) ||
                       ask->type->release != NULL)) {
-        reply = write_reply_where_copy_does_not_do(manager, ask, type, payload);
+        reply = write_reply_that_needs_more_than_copy(manager, ask, type, payload);
         if (reply == NULL)
             return;
     } else {

@@ -16,14 +16,15 @@
 
 /* --- ask ------------------------------------------------------------------------------------ */
 
-DOMI_INLINE int put_bounded_ask(domi_manager *manager, domus_address to, domi_node *node,
-                                void *unused)
+DOMI_INLINE int put_ask_unless_mailbox_is_full(domi_manager *manager, domus_address to,
+                                               domi_node *node, void *unused)
 {
     (void)unused;
     return domi_mailbox_put(manager, to, node, DOMI_ASK);
 }
 
-DOMI_INLINE int put_owed_ask(domi_manager *manager, domus_address to, domi_node *node, void *unused)
+DOMI_INLINE int put_ask_despite_full_mailbox(domi_manager *manager, domus_address to,
+                                             domi_node *node, void *unused)
 {
     (void)unused;
     return domi_mailbox_put_despite_bound(manager, to, node, DOMI_ASK);
@@ -35,8 +36,9 @@ DOMI_INLINE int make_and_put_ask(domus_stack *stack, domus_address to, const dom
                                  const void *payload, uint64_t timeout_ns, uint64_t tag, bool owed,
                                  domi_promise **ret_promise)
 {
-    return domi_ask_make_and_put(stack, to, type, payload, timeout_ns, tag,
-                                 owed ? put_owed_ask : put_bounded_ask, NULL, ret_promise);
+    return domi_ask_make_and_put(
+        stack, to, type, payload, timeout_ns, tag,
+        owed ? put_ask_despite_full_mailbox : put_ask_unless_mailbox_is_full, NULL, ret_promise);
 }
 
 /* Make an ask and let the conversation wait for its answer. This function is inlined into the
@@ -60,8 +62,8 @@ int domus_ask_within(domus_stack *stack, domus_address to, const domus_type *typ
     return ask_and_wait_for_answer(stack, to, type, payload, timeout_ns, false, then);
 }
 
-int domi_ask_in_general_form(domus_stack *stack, domus_address to, const domus_type *type,
-                             const void *payload, domus_resumed *then)
+int domi_ask_by_slow_path(domus_stack *stack, domus_address to, const domus_type *type,
+                          const void *payload, domus_resumed *then)
 {
     return ask_and_wait_for_answer(stack, to, type, payload, 0, false, then);
 }
@@ -88,16 +90,16 @@ int domi_ask_for_earlier_work(domus_stack *stack, domus_address to, const domus_
     return ask_and_wait_for_answer(stack, to, type, payload, 0, true, then);
 }
 
-int domi_ask_put_first_part(domus_stack *stack, domus_address to, const domus_type *type,
-                            const void *payload, domi_begin *begin, uint64_t timeout_ns,
-                            domus_resumed *then)
+int domi_ask_put_first_part_and_wait(domus_stack *stack, domus_address to, const domus_type *type,
+                                     const void *payload, domi_begin *begin, uint64_t timeout_ns,
+                                     domus_resumed *then)
 {
     domi_promise *first = NULL, *whole = NULL;
     int error = domi_stack_add_promise(stack, DOMI_PROMISE_BEGIN, &first);
 
     if (error != 0)
         return error;
-    domi_promise_leave_count_of_asks(first);
+    domi_promise_take_out_of_ask_count(first);
     *begin = (domi_begin){
         .back = {.promise = first, .serial = domi_promise_serial(first)},
         .stack = stack->pooled,
@@ -119,7 +121,7 @@ static int set_wait_of_pooled_stack(domus_stack *stack, domi_wait wait, domus_re
 
     if (error != 0)
         return error;
-    domus_stack *pooled = domi_stack_make_pooled(stack);
+    domus_stack *pooled = domi_stack_get_or_make_pooled(stack);
     if (pooled == NULL)
         return -ENOMEM;
     domi_stack_set_wait(pooled, wait, NULL, then);
@@ -150,7 +152,7 @@ static int make_promise_of_sleep(domus_stack *stack, uint64_t time_ns, uint64_t 
 
     if (error != 0)
         return error;
-    domi_promise_leave_count_of_asks(promise);
+    domi_promise_take_out_of_ask_count(promise);
     uint64_t until_ns = manager->now_ns + time_ns;
     promise->answer.tag = tag;
     domi_promise_arm_deadline(manager, promise, until_ns < time_ns ? UINT64_MAX : until_ns);
@@ -217,7 +219,7 @@ static void take_ask_off_conversation(domus_stack *stack, const domi_envelope *a
     domi_stack_let_message_leave(stack, ask);
 }
 
-int domi_reply_in_general_form(domus_stack *stack, const domus_type *type, const void *payload)
+int domi_reply_by_slow_path(domus_stack *stack, const domus_type *type, const void *payload)
 {
     domi_envelope *ask = find_current_ask(stack);
 
@@ -278,7 +280,7 @@ int domus_forward(domus_stack *stack, domus_address to)
     if (is_ask)
         domi_ask_record_new_holder(stack, &head, to);
     if (is_ask && stack->received != message)
-        domi_stack_forget_begun_ask(stack);
+        domi_stack_forget_ask_that_began_it(stack);
     stack->received = NULL;
     stack->answered = is_ask || stack->answered;
     if (stack->message == message) {
@@ -310,7 +312,7 @@ static void arm_deadline_of_kept_ask(domus_stack *kept)
     if (deadline_ns == 0)
         return;
     domi_promise *promise = domi_promise_new(kept->manager, kept, DOMI_PROMISE_SLEEP);
-    domi_promise_leave_count_of_asks(promise);
+    domi_promise_take_out_of_ask_count(promise);
     domi_promise_arm_deadline(kept->manager, promise, deadline_ns);
 }
 
@@ -332,7 +334,7 @@ int domus_keep(domus_stack *stack, domus_kept *ret_kept)
     kept->begun_by = ask->type;
     kept->outlives = stack->pooled != NULL && stack->pooled->outlives;
     domi_stack_set_wait(kept, DOMI_WAIT_KEPT, NULL, NULL);
-    domi_ask_hold_beyond_turn(stack->manager, domi_stack_get_house(stack), ask);
+    domi_ask_record_hold_beyond_turn(stack->manager, domi_stack_get_house(stack), ask);
     arm_deadline_of_kept_ask(kept);
     domi_stack_park_or_end(kept, DOMUS_PARKED);
     *ret_kept = (domus_kept){kept, domi_stack_serial(kept)};
@@ -469,7 +471,7 @@ int domus_barrier(domus_stack *stack)
 
 int domus_conversation_of(domus_stack *stack, domus_conversation *ret_conversation)
 {
-    domus_stack *pooled = domi_stack_make_pooled(stack);
+    domus_stack *pooled = domi_stack_get_or_make_pooled(stack);
 
     if (pooled == NULL)
         return -ENOMEM;

@@ -21,7 +21,7 @@ static inline uint64_t domi_ask_deadline_of_new_ask(const domus_stack *stack, ui
 
     if (timeout_ns != 0) {
         own_ns = stack->manager->now_ns + timeout_ns;
-        own_ns = domi_deadline_round_up(own_ns < timeout_ns ? UINT64_MAX : own_ns);
+        own_ns = domi_deadline_round_up_for_marks(own_ns < timeout_ns ? UINT64_MAX : own_ns);
     }
     if (own_ns == 0 || (inherited_ns != 0 && inherited_ns < own_ns))
         return inherited_ns;
@@ -48,7 +48,7 @@ DOMI_INLINE int domi_ask_make_and_put(domus_stack *stack, domus_address to, cons
         return -EMSGSIZE;
     domi_envelope *envelope = domi_message_new(manager, DOMI_ASK_HEAD + type->size);
     if (DOMI_UNLIKELY(envelope == NULL))
-        return domi_message_explain_failure(manager);
+        return domi_message_error_of_failed_new(manager);
     int error = domi_stack_add_promise(stack, DOMI_PROMISE_ASK, &promise);
     if (DOMI_UNLIKELY(error != 0)) {
         domi_pool_free_object(manager, &envelope->node);
@@ -60,7 +60,7 @@ DOMI_INLINE int domi_ask_make_and_put(domus_stack *stack, domus_address to, cons
     promise->wait.asked = type;
     promise->target = to;
     domi_envelope_set_type_and_sender(envelope, type, house);
-    *domi_envelope_get_return(envelope) = (domi_return){
+    *domi_envelope_get_return_of_ask(envelope) = (domi_return){
         .promise = promise,
         .serial = domi_promise_serial(promise),
         .until = deadline_ns,

@@ -42,12 +42,12 @@ void domi_ask_answer_for_house(domi_manager *manager, domi_house *house, domi_en
 
 /* Make an ask as domus_ask() does, for any message and any address. The thread that runs the house
  * of the stack calls it. */
-int domi_ask_in_general_form(domus_stack *stack, domus_address to, const domus_type *type,
-                             const void *payload, domus_resumed *then);
+int domi_ask_by_slow_path(domus_stack *stack, domus_address to, const domus_type *type,
+                          const void *payload, domus_resumed *then);
 
 /* Answer an ask as domus_reply() does, for any reply. The thread that runs the house of the stack
  * calls it. */
-int domi_reply_in_general_form(domus_stack *stack, const domus_type *type, const void *payload);
+int domi_reply_by_slow_path(domus_stack *stack, const domus_type *type, const void *payload);
 
 /* ---- cancel.c ---------------------------------------------------------------------------------*/
 
@@ -56,13 +56,13 @@ int domi_reply_in_general_form(domus_stack *stack, const domus_type *type, const
 /* Handle the cancel `first`, which has come to the asked house, and all cancels that wait directly
  * behind it. For each of them drop the ask if it still waits in a mailbox, else cancel the
  * conversation that answers it. */
-void domi_ask_handle_cancels_in_row(domi_manager *manager, domi_house *house,
-                                    const domi_envelope *first);
+void domi_ask_carry_out_cancels_in_row(domi_manager *manager, domi_house *house,
+                                       const domi_envelope *first);
 
 /* Handle all cancels among the events of `house` now. A handler that receives in a loop calls this,
  * because its house takes nothing from the event mailbox meanwhile. Returns true if there was any
  * cancel. */
-bool domi_ask_handle_waiting_cancels(domi_manager *manager, domi_house *house);
+bool domi_ask_carry_out_waiting_cancels(domi_manager *manager, domi_house *house);
 
 /* ---- circle.c ---------------------------------------------------------------------------------*/
 
@@ -72,7 +72,7 @@ bool domi_ask_handle_waiting_cancels(domi_manager *manager, domi_house *house);
 /* Check an ask that was just appended behind a barrier. If the ask would wait for itself, take it
  * out again and let it fail with -EDEADLK. Returns true if the ask stays. Called by home, or by the
  * runner of a pool. */
-bool domi_circle_fail_ask_in_circle(domi_manager *manager, domi_house *house, domi_node *ask);
+bool domi_circle_fail_ask_if_in_circle(domi_manager *manager, domi_house *house, domi_node *ask);
 
 /* Let those waiting asks fail with -EDEADLK that were made, directly or through other actors, for
  * `holder`, because they would wait behind the barrier of `holder` for ever. Called when `holder`
@@ -120,7 +120,7 @@ void domi_ask_cancel_at_its_actor(domi_manager *manager, const domi_promise *pro
 void domi_ask_cancel_if_kept(domi_manager *manager, const domi_promise *promise);
 
 /* Record that the sender of `message`, an event, holds an ask of the house that runs. */
-void domi_ask_record_holder(domi_manager *manager, domi_envelope *message);
+void domi_ask_record_sender_as_holder(domi_manager *manager, domi_envelope *message);
 
 /* Cancel the ask that the sender of `message`, an event, holds: the house that had asked, and that
  * `message` was for, has ended. */
@@ -147,8 +147,8 @@ void domi_ask_make_request_of_peer(domi_envelope *ask, const domus_type *type,
 /* Give a request of a channel's peer a promise, unless it has one. `*holder` is the stack of the
  * channel for such promises; it is made here if it is NULL. The promise carries the number of the
  * request as its tag, and fails at the deadline of the request. Returns 0; -ENOMEM. */
-int domi_ask_give_request_promise(domi_manager *manager, domi_house *house, domi_envelope *ask,
-                                  domus_stack **holder);
+int domi_ask_make_promise_for_peer_request(domi_manager *manager, domi_house *house,
+                                           domi_envelope *ask, domus_stack **holder);
 
 /* Read from which channel a request of a peer came, and its number there. Returns 0; -EINVAL for
  * any other ask. The thread that has the ask calls it. */
@@ -161,6 +161,7 @@ bool domi_stack_cancel_when_peer_is_gone(domi_manager *manager, domi_house *hous
 
 /* Cancel those requests of a channel's peer that actors keep, because the peer has finished sending
  * and may be gone. `holder` has the promises of its requests; NULL: none. */
-void domi_stack_cancel_kept_requests(domi_manager *manager, domi_house *house, domus_stack *holder);
+void domi_stack_cancel_kept_requests_of_peer(domi_manager *manager, domi_house *house,
+                                             domus_stack *holder);
 
 #endif

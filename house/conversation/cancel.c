@@ -56,7 +56,7 @@ void domi_stack_cancel_kept_asks(domi_manager *manager, domus_stack *stack)
     }
 }
 
-void domi_stack_cancel_all_of_house(domi_manager *manager, domi_house *house)
+void domi_stack_cancel_all_parked_of_house(domi_manager *manager, domi_house *house)
 {
     domus_stack *next;
 
@@ -91,7 +91,7 @@ typedef struct batch {
 } batch;
 
 /* Returns the entry of the table `at` at which the search for a promise begins. */
-static uint32_t get_first_entry_of_promise(const batch *now, const domi_promise *promise)
+static uint32_t get_first_batch_entry_for_promise(const batch *now, const domi_promise *promise)
 {
     return (uint32_t)((uintptr_t)promise / sizeof(domi_promise) * UINT64_C(0x9e3779b97f4a7c15) >>
                       32) %
@@ -111,7 +111,7 @@ static void add_cancel_to_batch(batch *now, const domi_envelope *message)
     domi_return *what = &now->what[now->count];
 
     memcpy(what, message->payload, sizeof *what);
-    uint32_t place = get_first_entry_of_promise(now, what->promise);
+    uint32_t place = get_first_batch_entry_for_promise(now, what->promise);
     for (; now->at[place] != BATCH_FREE; place = (place + 1) % now->room) {
         domi_return *other = &now->what[now->at[place]];
         if (other->promise == what->promise && other->serial == what->serial) {
@@ -129,9 +129,9 @@ static void add_cancel_to_batch(batch *now, const domi_envelope *message)
  * not cancelled. */
 static const domi_return *find_cancel_of_ask(batch *now, const domi_envelope *ask)
 {
-    const domi_return *back = domi_envelope_get_return((domi_envelope *)(uintptr_t)ask);
+    const domi_return *back = domi_envelope_get_return_of_ask((domi_envelope *)(uintptr_t)ask);
 
-    for (uint32_t place = get_first_entry_of_promise(now, back->promise);
+    for (uint32_t place = get_first_batch_entry_for_promise(now, back->promise);
          now->at[place] != BATCH_FREE; place = (place + 1) % now->room) {
         const domi_return *what = &now->what[now->at[place]];
         if (what->promise == back->promise && what->serial == back->serial) {
@@ -226,8 +226,8 @@ static void drop_cancelled_unsent_asks(domi_manager *manager, domi_house *house,
         *count -= drop_cancelled_asks_from_mail(manager, house, list, now);
 }
 
-void domi_ask_handle_cancels_in_row(domi_manager *manager, domi_house *house,
-                                    const domi_envelope *first)
+void domi_ask_carry_out_cancels_in_row(domi_manager *manager, domi_house *house,
+                                       const domi_envelope *first)
 {
     domi_node **events = &house->tails[DOMI_EVENT];
     bool is_crowd = *events != NULL && domi_house_count_events(house) > FEW;
@@ -261,13 +261,14 @@ void domi_ask_handle_cancels_in_row(domi_manager *manager, domi_house *house,
         drop_cancelled_unsent_asks(manager, house, &now);
 }
 
-bool domi_ask_handle_waiting_cancels(domi_manager *manager, domi_house *house)
+bool domi_ask_carry_out_waiting_cancels(domi_manager *manager, domi_house *house)
 {
     domi_node *events = house->tails[DOMI_EVENT];
     bool any = false;
 
-    /* The event mailbox is emptied into a list of its own before domi_ask_handle_cancels_in_row()
-     * is called, so each call handles one cancel, and no cancel is handled twice. */
+    /* The event mailbox is emptied into a list of its own before
+     * domi_ask_carry_out_cancels_in_row() is called, so each call handles one cancel, and no cancel
+     * is handled twice. */
     house->tails[DOMI_EVENT] = NULL;
     while (events != NULL) {
         domi_node *node = domi_list_take_first_node(&events);
@@ -280,7 +281,7 @@ bool domi_ask_handle_waiting_cancels(domi_manager *manager, domi_house *house)
         any = true;
         domi_node *others = house->tails[DOMI_EVENT];
         house->tails[DOMI_EVENT] = NULL;
-        domi_ask_handle_cancels_in_row(manager, house, message);
+        domi_ask_carry_out_cancels_in_row(manager, house, message);
         /* A cancelled conversation may have asked this actor itself; its end then puts another
          * cancel into this mailbox, which is handled in this loop, too. */
         while (house->tails[DOMI_EVENT] != NULL)
@@ -295,7 +296,7 @@ bool domi_ask_handle_waiting_cancels(domi_manager *manager, domi_house *house)
 
 /* Returns 0 if this conversation of the actor waits and was not cancelled; -ENOENT if there is no
  * such conversation; -EALREADY if it was cancelled. */
-static int find_waiting_conversation(const domus_stack *stack, domus_conversation conversation)
+static int check_conversation_still_waits(const domus_stack *stack, domus_conversation conversation)
 {
     const domus_stack *other = conversation.stack;
 
@@ -308,7 +309,7 @@ static int find_waiting_conversation(const domus_stack *stack, domus_conversatio
 
 int domus_cancel(domus_stack *stack, domus_conversation conversation)
 {
-    int error = find_waiting_conversation(stack, conversation);
+    int error = check_conversation_still_waits(stack, conversation);
 
     if (error == 0)
         domi_stack_cancel_conversation(stack->manager, conversation.stack, -ECANCELED);
@@ -317,7 +318,7 @@ int domus_cancel(domus_stack *stack, domus_conversation conversation)
 
 int domus_wake(domus_stack *stack, domus_conversation conversation)
 {
-    int error = find_waiting_conversation(stack, conversation);
+    int error = check_conversation_still_waits(stack, conversation);
 
     for (domi_promise *one = error == 0 ? conversation.stack->waiting : NULL; one != NULL;
          one = one->next)

@@ -72,14 +72,14 @@ static void fail_ask_that_waits_for_itself(domi_manager *manager, domi_house *ho
     domi_ask_fail(manager, ask, -EDEADLK);
 }
 
-bool domi_circle_fail_ask_in_circle(domi_manager *manager, domi_house *house, domi_node *ask)
+bool domi_circle_fail_ask_if_in_circle(domi_manager *manager, domi_house *house, domi_node *ask)
 {
     const domus_stack *holder = house->stacks;
 
     /* The holder of the barrier is the first parked conversation. Before it parks it is not in the
      * list; domi_circle_fail_waiting_asks() then checks the asks when it parks. */
     if (holder == NULL || !holder->barrier ||
-        !domi_stack_was_ask_made_for(domi_envelope_get_return((domi_envelope *)(void *)ask),
+        !domi_stack_was_ask_made_for(domi_envelope_get_return_of_ask((domi_envelope *)(void *)ask),
                                      holder))
         return true;
     domi_node *before = ask;
@@ -106,8 +106,8 @@ DOMI_INLINE uint32_t fail_asks_made_for_holder(domi_manager *manager, domi_house
 
         more = node != last;
         if (!(mixed && node->kind != DOMI_ASK) &&
-            domi_stack_was_ask_made_for(domi_envelope_get_return((domi_envelope *)(void *)node),
-                                        holder)) {
+            domi_stack_was_ask_made_for(
+                domi_envelope_get_return_of_ask((domi_envelope *)(void *)node), holder)) {
             fail_ask_that_waits_for_itself(manager, house, tail, before);
             failed++;
         } else {

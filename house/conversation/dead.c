@@ -25,7 +25,7 @@ void domi_mailbox_end_unhandled_message(domi_manager *manager, domi_house *house
     }
     if (envelope->type == &domi_delivery_type) {
         domi_counter_add(&manager->counters.dead_letters, 1);
-        domi_delivery_drop_counts(manager, envelope, 1);
+        domi_delivery_drop_references(manager, envelope, 1);
         return;
     }
     if (envelope->type == &domi_held_type)

@@ -19,7 +19,7 @@ static void free_abandoned_promise(domi_manager *home, domi_promise *promise)
         domi_stack_free_if_done(home, stack);
 }
 
-void domi_promise_carry_out_note(domi_manager *home, domi_promise *promise)
+void domi_promise_carry_out_note_of_thief(domi_manager *home, domi_promise *promise)
 {
     promise->noted = false;
     if (promise->state == DOMI_PROMISE_WAITING)
@@ -39,7 +39,7 @@ domi_house *domi_promise_house_of_wheel_node(domi_wheel_node *node)
     return domi_stack_get_house(domi_promise_get_stack(get_promise_of_wheel_node(node)));
 }
 
-void domi_promise_postpone(domi_manager *manager, domi_wheel_node *node)
+void domi_promise_postpone_to_next_tick(domi_manager *manager, domi_wheel_node *node)
 {
     domi_wheel_arm_node(&manager->timing.deadlines, node,
                         (manager->now_ns + DOMI_WHEEL_TICK_NS) | 1);
@@ -54,8 +54,8 @@ void domi_promise_fail_at_deadline(domi_manager *manager, domi_wheel_node *node)
 {
     domi_promise *promise = get_promise_of_wheel_node(node);
 
-    if (domi_house_may_be_away(domi_promise_house_of_wheel_node(node))) {
-        domi_promise_postpone(manager, node);
+    if (domi_house_may_be_with_thief(domi_promise_house_of_wheel_node(node))) {
+        domi_promise_postpone_to_next_tick(manager, node);
         return;
     }
     promise->timed = false;

@@ -42,7 +42,7 @@ void domi_ask_tell_actor_of_cancel(domi_manager *manager, domus_address to, cons
 void domi_ask_tell_asker_of_holder(domi_manager *manager, const domi_house *house,
                                    domi_envelope *ask)
 {
-    domi_return *back = domi_envelope_get_return(ask);
+    domi_return *back = domi_envelope_get_return_of_ask(ask);
     domus_address self = domi_house_get_address(house);
     domus_address asker = {ask->sender, ask->sender_lease};
 

@@ -14,16 +14,17 @@ void domi_ask_tell_actor_of_cancel(domi_manager *manager, domus_address to,
                                    const domi_return *back);
 
 /* Tell the asker of `ask`, by an event, which actor holds the ask: the slow half of
- * domi_ask_hold_beyond_turn(). Without memory for the event a later cancel does not find the ask.
+ * domi_ask_record_hold_beyond_turn(). Without memory for the event a later cancel does not find the
+ * ask.
  */
 void domi_ask_tell_asker_of_holder(domi_manager *manager, const domi_house *house,
                                    domi_envelope *ask);
 
 /* Record that `house` holds `ask` beyond this turn; if the ask was passed on, its asker is told. */
-DOMI_INLINE void domi_ask_hold_beyond_turn(domi_manager *manager, const domi_house *house,
-                                           domi_envelope *ask)
+DOMI_INLINE void domi_ask_record_hold_beyond_turn(domi_manager *manager, const domi_house *house,
+                                                  domi_envelope *ask)
 {
-    if (DOMI_UNLIKELY((domi_envelope_get_return(ask)->until & DOMI_PASSED_ON) != 0))
+    if (DOMI_UNLIKELY((domi_envelope_get_return_of_ask(ask)->until & DOMI_PASSED_ON) != 0))
         domi_ask_tell_asker_of_holder(manager, house, ask);
 }
 

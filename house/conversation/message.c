@@ -21,7 +21,7 @@ int domus_message_new(domus_stack *stack, const domus_type *type, domus_message 
         return -EMSGSIZE;
     domi_envelope *envelope = domi_message_new(stack->manager, DOMI_ENVELOPE_HEAD + type->size);
     if (envelope == NULL)
-        return domi_message_explain_failure(stack->manager);
+        return domi_message_error_of_failed_new(stack->manager);
     envelope->node.kind = DOMI_NOTICE;
     envelope->node.lease = DOMI_LEASE_OWNED;
     envelope->type = type;

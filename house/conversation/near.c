@@ -11,7 +11,7 @@
 
 /* True if an ask of this conversation may take the short form: it waits in a pooled stack already,
  * may wait for one more promise, has no ask to answer, and its first promise is free. */
-DOMI_INLINE bool may_ask_take_short_form(const domus_stack *stack)
+DOMI_INLINE bool may_ask_take_fast_path(const domus_stack *stack)
 {
     return stack->pooled == stack && stack->ask == NULL &&
            stack->first.state == DOMI_PROMISE_FREE && !stack->cancelled &&
@@ -31,12 +31,12 @@ int domus_ask(domus_stack *stack, domus_address to, const domus_type *type, cons
 {
     domi_manager *manager = stack->manager;
 
-    if (DOMI_UNLIKELY(!may_ask_take_short_form(stack) ||
+    if (DOMI_UNLIKELY(!may_ask_take_fast_path(stack) ||
                       !is_payload_copied_without_call(type->size) ||
                       !domi_mailbox_is_home_lane_open(manager, to, DOMI_ASK) ||
                       (to.house->marks & DOMI_MARKS_HOLD) != 0 ||
                       !domi_pool_has_free_envelope_in_slab(manager, DOMI_SLAB_128)))
-        return domi_ask_in_general_form(stack, to, type, payload, then);
+        return domi_ask_by_slow_path(stack, to, type, payload, then);
 
     domi_envelope *envelope = domi_pool_take_object(manager, DOMI_SLAB_128);
     domi_promise *promise = &stack->first;
@@ -44,7 +44,7 @@ int domus_ask(domus_stack *stack, domus_address to, const domus_type *type, cons
     envelope->node.lease = to.lease;
     envelope->node.kind = DOMI_ASK;
     domi_envelope_set_type_and_sender(envelope, type, domi_stack_get_house(stack));
-    domi_return *back = domi_envelope_get_return(envelope);
+    domi_return *back = domi_envelope_get_return_of_ask(envelope);
     back->promise = promise;
     back->serial = domi_promise_serial(promise);
     back->note = 0;
@@ -57,8 +57,8 @@ int domus_ask(domus_stack *stack, domus_address to, const domus_type *type, cons
 
 /* True if a reply of `type` may take the short form: the ask came from another actor, owns nothing,
  * and the reply fits into its envelope. */
-DOMI_INLINE bool may_reply_take_short_form(const domus_stack *stack, const domi_envelope *ask,
-                                           const domus_type *type)
+DOMI_INLINE bool may_reply_take_fast_path(const domus_stack *stack, const domi_envelope *ask,
+                                          const domus_type *type)
 {
     return ask->node.slab == DOMI_SLAB_128 && type->size <= DOMI_PAYLOAD_FEW &&
            ask->type->release == NULL && ask->sender != domi_stack_get_house(stack);
@@ -70,11 +70,11 @@ int domus_reply(domus_stack *stack, const domus_type *type, const void *payload)
     domi_envelope *ask = stack->ask;
 
     if (DOMI_UNLIKELY(ask == NULL || stack->received != NULL ||
-                      !may_reply_take_short_form(stack, ask, type)))
-        return domi_reply_in_general_form(stack, type, payload);
+                      !may_reply_take_fast_path(stack, ask, type)))
+        return domi_reply_by_slow_path(stack, type, payload);
     domus_address asker = {ask->sender, ask->sender_lease};
     if (DOMI_UNLIKELY(!domi_mailbox_is_home_lane_open(manager, asker, DOMI_REPLY)))
-        return domi_reply_in_general_form(stack, type, payload);
+        return domi_reply_by_slow_path(stack, type, payload);
 
     domi_stack_let_ask_leave(stack, ask);
     ask->node.lease = asker.lease;

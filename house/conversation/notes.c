@@ -10,7 +10,7 @@ void domi_note_leave_for_home(domi_manager *manager, domi_node *node)
     domi_list_append_node(&manager->timing.notes, node);
 }
 
-void domi_note_remove_of_node(domi_manager *manager, const domi_node *node)
+void domi_note_remove_note_of_node(domi_manager *manager, const domi_node *node)
 {
     domi_node *before = manager->timing.notes;
 
@@ -19,7 +19,7 @@ void domi_note_remove_of_node(domi_manager *manager, const domi_node *node)
     domi_list_take_node_behind(&manager->timing.notes, before);
 }
 
-domi_notes domi_notes_take_of_run(domi_manager *manager)
+domi_notes domi_notes_take_those_of_thiefs_run(domi_manager *manager)
 {
     const domi_notes notes = {manager->timing.notes, manager->timing.noted_timers};
 
@@ -28,9 +28,9 @@ domi_notes domi_notes_take_of_run(domi_manager *manager)
     return notes;
 }
 
-void domi_notes_carry_out(domi_manager *home, domi_notes notes)
+void domi_notes_carry_out_all_of_thief(domi_manager *home, domi_notes notes)
 {
-    domi_timers_add_to_count(home, notes.timers);
+    domi_timers_add_to_count_of_home(home, notes.timers);
     while (notes.tail != NULL) {
         domi_node *node = domi_list_take_first_node(&notes.tail);
 

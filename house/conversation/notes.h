@@ -17,7 +17,7 @@ static inline bool domi_house_is_run_by_thief(const domi_manager *manager, const
 }
 
 /* True if a thief has the house, or may take it at any moment. Only home asks this. */
-static inline bool domi_house_may_be_away(const domi_house *house)
+static inline bool domi_house_may_be_with_thief(const domi_house *house)
 {
     return DOMI_UNLIKELY(domi_house_is_exposed(house));
 }
@@ -27,7 +27,7 @@ static inline bool domi_house_may_be_away(const domi_house *house)
 void domi_note_leave_for_home(domi_manager *manager, domi_node *node);
 
 /* Remove the note of `node` from the thief's notes, because a mailbox needs the node. */
-void domi_note_remove_of_node(domi_manager *manager, const domi_node *node);
+void domi_note_remove_note_of_node(domi_manager *manager, const domi_node *node);
 
 /* The notes that a thief has collected during one run of one house. */
 typedef struct domi_notes {
@@ -46,15 +46,15 @@ static inline uint32_t domi_timers_count_of_home(const domi_manager *home)
 }
 
 /* Add `by` to the number of home's timers. The sum wraps, so UINT32_MAX subtracts 1. */
-static inline void domi_timers_add_to_count(domi_manager *home, uint32_t by)
+static inline void domi_timers_add_to_count_of_home(domi_manager *home, uint32_t by)
 {
     atomic_store_explicit(&home->timing.timers, domi_timers_count_of_home(home) + by,
                           memory_order_relaxed);
 }
 
-domi_notes domi_notes_take_of_run(domi_manager *manager);
+domi_notes domi_notes_take_those_of_thiefs_run(domi_manager *manager);
 
 /* Carry out all notes that a thief's run of a house has left, when the house is back. Home only. */
-void domi_notes_carry_out(domi_manager *home, domi_notes notes);
+void domi_notes_carry_out_all_of_thief(domi_manager *home, domi_notes notes);
 
 #endif

@@ -27,18 +27,19 @@ int domi_ask_check_under_way(const domus_stack *stack, domi_asking asking)
     return -ENOENT;
 }
 
-int domi_ask_put_last_part(domus_stack *stack, domi_asking asking, domus_address to,
-                           const domus_type *type, const void *payload, domus_resumed *then)
+int domi_ask_put_last_part_and_wait(domus_stack *stack, domi_asking asking, domus_address to,
+                                    const domus_type *type, const void *payload,
+                                    domus_resumed *then)
 {
     domi_manager *manager = stack->manager;
     domi_envelope *envelope = domi_message_new(manager, DOMI_ASK_HEAD + type->size);
 
     if (envelope == NULL)
-        return domi_message_explain_failure(manager);
+        return domi_message_error_of_failed_new(manager);
     domi_envelope_set_type_and_sender(envelope, type, domi_stack_get_house(stack));
     /* The last part names the promise with a serial that is over, so if this part fails on its way,
      * that counts as a late answer; the answer to the whole ask says how the ask ended. */
-    *domi_envelope_get_return(envelope) =
+    *domi_envelope_get_return_of_ask(envelope) =
         (domi_return){.promise = asking.promise, .serial = asking.serial - 1};
     domi_payload_copy((char *)envelope + DOMI_ASK_HEAD, payload, type->size);
     if (domi_mailbox_put_despite_bound(manager, to, &envelope->node, DOMI_ASK) != 0) {

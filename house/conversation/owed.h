@@ -37,9 +37,9 @@ typedef struct domi_begin {
 /* Ask with the first part of an ask that leaves in parts, and suspend until the asked actor has
  * taken it or the ask has ended. Fills `begin`, which lies in the payload. `timeout_ns` is the
  * time-out of the ask; 0: none of its own. Returns as domus_ask(). */
-int domi_ask_put_first_part(domus_stack *stack, domus_address to, const domus_type *type,
-                            const void *payload, domi_begin *begin, uint64_t timeout_ns,
-                            domus_resumed *then);
+int domi_ask_put_first_part_and_wait(domus_stack *stack, domus_address to, const domus_type *type,
+                                     const void *payload, domi_begin *begin, uint64_t timeout_ns,
+                                     domus_resumed *then);
 
 /* An ask that this conversation has made: its promise, and the serial that the promise had then. */
 typedef struct domi_asking {
@@ -55,8 +55,9 @@ int domi_ask_check_under_way(const domus_stack *stack, domi_asking asking);
  * payload is copied), and suspend until the answer to the whole ask is there.
  * domi_ask_check_under_way() must have returned 0 before. The last part itself gets no answer. If
  * it cannot be put, the ask has ended, or will end. Returns DOMUS_PARKED, or -ENOMEM. */
-int domi_ask_put_last_part(domus_stack *stack, domi_asking asking, domus_address to,
-                           const domus_type *type, const void *payload, domus_resumed *then);
+int domi_ask_put_last_part_and_wait(domus_stack *stack, domi_asking asking, domus_address to,
+                                    const domus_type *type, const void *payload,
+                                    domus_resumed *then);
 
 /* Find the channel and the number of the peer's request that this conversation handles, as
  * domi_ask_find_request_of_peer() does. Returns -EALREADY when the request was answered, forwarded

@@ -25,7 +25,7 @@ static void unlink_parked_stack(domi_manager *manager, domi_house *house, domus_
     else
         house->stacks = stack->next;
     house->parked -= DOMI_PARKED_STEP;
-    if (domi_house_count_parked(house) < manager->limits.conversations_max)
+    if (domi_house_count_parked_conversations(house) < manager->limits.conversations_max)
         house->marks &= (uint16_t)~DOMI_MARK_SATURATED;
 }
 
@@ -89,7 +89,7 @@ static void lower_barrier_of_conversation(domi_house *house)
 }
 
 /* Mark the actor as saturated, because it has `conversations_max` parked conversations. */
-static void mark_actor_saturated(domi_manager *manager, domi_house *house)
+static void mark_actor_full_of_conversations(domi_manager *manager, domi_house *house)
 {
     if ((house->marks & DOMI_MARK_SATURATED) != 0)
         return;
@@ -117,9 +117,9 @@ static void link_parked_stack(domi_manager *manager, domi_house *house, domus_st
         stack->next->previous = stack;
     stack->parked = true;
     house->parked += DOMI_PARKED_STEP;
-    if (domi_house_count_parked(house) >= manager->limits.conversations_max &&
+    if (domi_house_count_parked_conversations(house) >= manager->limits.conversations_max &&
         house != manager->gateway)
-        mark_actor_saturated(manager, house);
+        mark_actor_full_of_conversations(manager, house);
 }
 
 /* Copy the fields of the stack in the run's C frame to its pooled stack, and link the pooled stack
@@ -168,11 +168,11 @@ static bool is_request_of_own_peer(const domi_house *house, const domi_envelope 
 /* Log a mistake of the last function of a conversation that ends with a `result` that is not
  * negative, because nobody else would: the function let the conversation wait for nothing, its
  * result has no meaning, or the ask got no answer, for which its asker would be blamed. */
-static void log_mistake_of_last_function(domi_manager *manager, domi_house *house,
-                                         const domus_stack *stack, int result)
+static void log_mistake_at_end_of_conversation(domi_manager *manager, domi_house *house,
+                                               const domus_stack *stack, int result)
 {
     const domus_stack *pooled = stack->pooled;
-    const domus_type *handled = domi_manager_handled_type(manager);
+    const domus_type *handled = domi_manager_type_being_handled(manager);
     bool waits = pooled != NULL && pooled->wait != DOMI_WAIT_NONE;
 
     if (handled == NULL && pooled != NULL)
@@ -199,7 +199,7 @@ static void end_conversation(domus_stack *stack, int result)
     domus_stack *pooled = stack->pooled;
 
     if (result >= 0)
-        log_mistake_of_last_function(manager, house, stack, result);
+        log_mistake_at_end_of_conversation(manager, house, stack, result);
     if (stack->ask != NULL) {
         /* A conversation that the actor's stop has cancelled fails with -ESTALE, because its asker
          * has cancelled nothing. */
@@ -291,7 +291,7 @@ static bool is_promise_answered(const domi_house *house, const domi_promise *pro
         while (node != NULL) {
             node = node->next;
             if (!domi_node_is_embedded(node) &&
-                domi_envelope_get_return((domi_envelope *)(void *)node)->promise == promise)
+                domi_envelope_get_return_of_ask((domi_envelope *)(void *)node)->promise == promise)
                 return true;
             if (node == last)
                 break;

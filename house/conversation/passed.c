@@ -20,14 +20,14 @@
 #define PLACE_SIZE 64u /* least distance in bytes between the addresses of two promises */
 
 /* Returns the table of cancelled asks; NULL: nothing was cancelled yet. Any thread. */
-static _Atomic uint64_t *get_table_of_cancelled(const domi_manager *manager)
+static _Atomic uint64_t *get_table_of_cancelled_asks(const domi_manager *manager)
 {
-    /* acquire: pairs with the release in make_table_of_cancelled(), so the places are seen
+    /* acquire: pairs with the release in make_table_of_cancelled_asks(), so the places are seen
      * empty. */
     return atomic_load_explicit(&manager->managers[0]->cancelled, memory_order_acquire);
 }
 
-static _Atomic uint64_t *make_table_of_cancelled(const domi_manager *manager)
+static _Atomic uint64_t *make_table_of_cancelled_asks(const domi_manager *manager)
 {
     _Atomic uint64_t *made = domi_memory_new(2 * PLACES * sizeof *made);
     _Atomic uint64_t *there = NULL;
@@ -40,32 +40,32 @@ static _Atomic uint64_t *make_table_of_cancelled(const domi_manager *manager)
     return there;
 }
 
-static uint32_t get_first_place_of_ask(const domi_promise *promise)
+static uint32_t get_first_table_place_of_ask(const domi_promise *promise)
 {
     return (uint32_t)((uintptr_t)promise / PLACE_SIZE % PLACES);
 }
 
 /* Returns the word that names an ask in the table: 32 bits of the address of its promise, which
  * differ for promises with the same place, and the serial. */
-static uint64_t make_word_of_ask(const domi_promise *promise, uint32_t serial)
+static uint64_t make_table_word_for_ask(const domi_promise *promise, uint32_t serial)
 {
     return (uint64_t)((uintptr_t)promise / 16) << 32 | serial;
 }
 
 /* Returns the second place of an ask that a newer one has pushed out of its first place. */
-static uint32_t get_second_place_of_ask(uint64_t name)
+static uint32_t get_second_table_place_of_ask(uint64_t name)
 {
     return PLACES + (uint32_t)(name * UINT64_C(0x9e3779b97f4a7c15) >> 32) % PLACES;
 }
 
 static void record_cancelled_ask(const domi_manager *manager, const domi_promise *promise)
 {
-    _Atomic uint64_t *places = get_table_of_cancelled(manager);
+    _Atomic uint64_t *places = get_table_of_cancelled_asks(manager);
 
-    if (places == NULL && (places = make_table_of_cancelled(manager)) == NULL)
+    if (places == NULL && (places = make_table_of_cancelled_asks(manager)) == NULL)
         return;
-    const uint64_t name = make_word_of_ask(promise, domi_promise_serial(promise));
-    _Atomic uint64_t *place = &places[get_first_place_of_ask(promise)];
+    const uint64_t name = make_table_word_for_ask(promise, domi_promise_serial(promise));
+    _Atomic uint64_t *place = &places[get_first_table_place_of_ask(promise)];
     /* Relaxed: nothing is read through the value of the place, and the exchange fails if it is not
      * the newest. */
     uint64_t before = atomic_load_explicit(place, memory_order_relaxed);
@@ -74,7 +74,7 @@ static void record_cancelled_ask(const domi_manager *manager, const domi_promise
      * place. The message by which a holder tells of its ask was sent after this exchange. */
     do {
         if (before != 0)
-            atomic_store_explicit(&places[get_second_place_of_ask(before)], before,
+            atomic_store_explicit(&places[get_second_table_place_of_ask(before)], before,
                                   memory_order_relaxed);
     } while (!atomic_compare_exchange_weak_explicit(place, &before, name, memory_order_release,
                                                     memory_order_relaxed));
@@ -82,15 +82,16 @@ static void record_cancelled_ask(const domi_manager *manager, const domi_promise
 
 static bool was_ask_cancelled(const domi_manager *manager, const domi_return *back)
 {
-    const uint64_t name = make_word_of_ask(back->promise, back->serial);
-    _Atomic uint64_t *places = get_table_of_cancelled(manager);
+    const uint64_t name = make_table_word_for_ask(back->promise, back->serial);
+    _Atomic uint64_t *places = get_table_of_cancelled_asks(manager);
 
     /* The acquire of the first load, with the relaxed second one, pairs with the exchange of
      * record_cancelled_ask(). */
-    return places != NULL && (atomic_load_explicit(&places[get_first_place_of_ask(back->promise)],
-                                                   memory_order_acquire) == name ||
-                              atomic_load_explicit(&places[get_second_place_of_ask(name)],
-                                                   memory_order_relaxed) == name);
+    return places != NULL &&
+           (atomic_load_explicit(&places[get_first_table_place_of_ask(back->promise)],
+                                 memory_order_acquire) == name ||
+            atomic_load_explicit(&places[get_second_table_place_of_ask(name)],
+                                 memory_order_relaxed) == name);
 }
 
 /* --- cancel ----------------------------------------------------------------------------------- */
@@ -130,7 +131,7 @@ bool domi_ask_is_given_up(const domi_envelope *ask)
 
 void domi_ask_mark_passed_on(const domus_stack *stack, domi_envelope *ask)
 {
-    domi_return *back = domi_envelope_get_return(ask);
+    domi_return *back = domi_envelope_get_return_of_ask(ask);
 
     if (ask->sender != domi_stack_get_house(stack))
         back->until |= DOMI_PASSED_ON;
@@ -150,9 +151,9 @@ void domi_ask_record_new_holder(const domus_stack *stack, const domi_envelope *a
         back->promise->target = to;
 }
 
-void domi_ask_record_holder(domi_manager *manager, domi_envelope *message)
+void domi_ask_record_sender_as_holder(domi_manager *manager, domi_envelope *message)
 {
-    const domi_return *back = domi_envelope_get_return(message);
+    const domi_return *back = domi_envelope_get_return_of_ask(message);
     domi_promise *promise = back->promise;
     bool is_over = domi_promise_serial(promise) != back->serial;
 
@@ -165,5 +166,5 @@ void domi_ask_record_holder(domi_manager *manager, domi_envelope *message)
 void domi_ask_cancel_at_holder(domi_manager *manager, domi_envelope *message)
 {
     domi_ask_tell_actor_of_cancel(manager, (domus_address){message->sender, message->sender_lease},
-                                  domi_envelope_get_return(message));
+                                  domi_envelope_get_return_of_ask(message));
 }

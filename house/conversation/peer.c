@@ -10,14 +10,14 @@ void domi_ask_make_request_of_peer(domi_envelope *ask, const domus_type *type,
                                    const domi_house *house, uint32_t number, uint64_t deadline_ns)
 {
     domi_envelope_set_type_and_sender(ask, type, house);
-    *domi_envelope_get_return(ask) =
-        (domi_return){.serial = number, .until = domi_deadline_round_up(deadline_ns)};
+    *domi_envelope_get_return_of_ask(ask) =
+        (domi_return){.serial = number, .until = domi_deadline_round_up_for_marks(deadline_ns)};
 }
 
-int domi_ask_give_request_promise(domi_manager *manager, domi_house *house, domi_envelope *ask,
-                                  domus_stack **holder)
+int domi_ask_make_promise_for_peer_request(domi_manager *manager, domi_house *house,
+                                           domi_envelope *ask, domus_stack **holder)
 {
-    domi_return *back = domi_envelope_get_return(ask);
+    domi_return *back = domi_envelope_get_return_of_ask(ask);
 
     if (back->promise != NULL)
         return 0;
@@ -30,7 +30,7 @@ int domi_ask_give_request_promise(domi_manager *manager, domi_house *house, domi
     domi_promise *promise = domi_promise_new(manager, *holder, DOMI_PROMISE_PEER);
     if (promise == NULL)
         return -ENOMEM;
-    domi_promise_leave_count_of_asks(promise);
+    domi_promise_take_out_of_ask_count(promise);
     promise->answer.tag = back->serial;
     promise->wait.asked = ask->type;
     promise->target = (domus_address){NULL, 0};
@@ -47,7 +47,7 @@ int domi_ask_give_request_promise(domi_manager *manager, domi_house *house, domi
 int domi_ask_find_request_of_peer(domi_envelope *ask, domus_address *ret_channel,
                                   uint32_t *ret_number)
 {
-    const domi_return *back = domi_envelope_get_return(ask);
+    const domi_return *back = domi_envelope_get_return_of_ask(ask);
 
     if (back->promise != NULL && back->note != DOMI_NOTE_OF_PEER)
         return -EINVAL;
@@ -89,7 +89,8 @@ static domus_stack *find_kept_request_of_peer(const domi_house *house)
     return NULL;
 }
 
-void domi_stack_cancel_kept_requests(domi_manager *manager, domi_house *house, domus_stack *holder)
+void domi_stack_cancel_kept_requests_of_peer(domi_manager *manager, domi_house *house,
+                                             domus_stack *holder)
 {
     domus_stack *kept;
 

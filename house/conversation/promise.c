@@ -33,7 +33,7 @@
  *   DEAD      It is in no list of its stack. Its node is in the exception mailbox, or is on its
  *             way home as a note (notes.h), and the promise is freed with that node.
  *
- * domi_promise_check() (invariants.c) states this as code. Time-outs are on home's wheel
+ * domi_promise_check_fields() (invariants.c) states this as code. Time-outs are on home's wheel
  * `deadlines`, so a thief has to leave notes for it (notes.h): a promise that a thief ends is DONE
  * or DEAD while it is still on that wheel. */
 #include "house/conversation/promise.h"
@@ -94,7 +94,7 @@ static domi_house *get_house_of_promise(const domi_promise *promise)
     return domi_stack_get_house(domi_promise_get_stack(promise));
 }
 
-void domi_promise_leave_count_of_asks(domi_promise *promise)
+void domi_promise_take_out_of_ask_count(domi_promise *promise)
 {
     get_house_of_promise(promise)->asks--;
     promise->uncounted = true;
@@ -117,7 +117,7 @@ static void remove_promise_from_wheel_of_pool(domi_promise *promise)
 {
     domi_manager *home = get_house_of_promise(promise)->home;
 
-    domi_pooled_disarm_node(home->pooled, &home->timing.deadlines, &promise->wheel);
+    domi_pooled_disarm_node_on_pools_wheel(home->pooled, &home->timing.deadlines, &promise->wheel);
     promise->timed = false;
 }
 
@@ -130,7 +130,8 @@ void domi_promise_arm_deadline(domi_manager *manager, domi_promise *promise, uin
     domi_manager *home = get_house_of_promise(promise)->home;
     if (home->pooled != NULL) {
         promise->timed = true;
-        domi_pooled_arm_node(home->pooled, &home->timing.deadlines, &promise->wheel, deadline_ns);
+        domi_pooled_arm_node_on_pools_wheel(home->pooled, &home->timing.deadlines, &promise->wheel,
+                                            deadline_ns);
         return;
     }
     promise->wheel.expires_ns = deadline_ns;
@@ -140,7 +141,7 @@ void domi_promise_arm_deadline(domi_manager *manager, domi_promise *promise, uin
 
 static void remove_note_of_promise(domi_manager *manager, domi_promise *promise)
 {
-    domi_note_remove_of_node(manager, &promise->node);
+    domi_note_remove_note_of_node(manager, &promise->node);
     promise->noted = false;
 }
 

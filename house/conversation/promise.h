@@ -180,7 +180,7 @@ domi_promise *domi_promise_new(domi_manager *manager, domus_stack *stack, domi_p
 
 /* Take `promise`, which was just made and is not an ask, out of the count `asks` of its house. Asks
  * are the frequent kind, so domi_promise_new() counts every promise without a test of its kind. */
-void domi_promise_leave_count_of_asks(domi_promise *promise);
+void domi_promise_take_out_of_ask_count(domi_promise *promise);
 
 /* Arm the time-out of a promise: at `deadline_ns` it fails with -ETIMEDOUT; a sleep completes with
  * 0. */
@@ -201,9 +201,9 @@ void domi_promise_remove_from_receives(domi_promise *promise);
  * from home's wheel `deadlines`. Home only. */
 void domi_promise_fail_at_deadline(domi_manager *manager, domi_wheel_node *node);
 
-/* Postpone the time-out of a promise, and tell its house, as domi_timer_postpone() and
+/* Postpone the time-out of a promise, and tell its house, as domi_timer_postpone_to_next_tick() and
  * domi_timer_house_of_wheel_node() do for a timer. */
-void domi_promise_postpone(domi_manager *manager, domi_wheel_node *node);
+void domi_promise_postpone_to_next_tick(domi_manager *manager, domi_wheel_node *node);
 domi_house *domi_promise_house_of_wheel_node(domi_wheel_node *node);
 
 /* True if the time-out of a pooled actor's promise was postponed. The time itself says so, because
@@ -212,7 +212,7 @@ domi_house *domi_promise_house_of_wheel_node(domi_wheel_node *node);
 bool domi_promise_is_postponed(const domi_promise *promise);
 
 /* Carry out what a thief noted for this promise while the house was lent (notes.h). Home only. */
-void domi_promise_carry_out_note(domi_manager *home, domi_promise *promise);
+void domi_promise_carry_out_note_of_thief(domi_manager *home, domi_promise *promise);
 
 /* Finish a promise: its stack then no longer waits for it. `message` (or NULL) is the envelope that
  * holds the answer's payload. domi_promise_release() has to follow when the answer was shown. */

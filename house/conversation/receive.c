@@ -47,7 +47,7 @@ static int make_promise_of_receive(domus_stack *stack, const domus_pattern *patt
     int error = domi_stack_add_promise(stack, DOMI_PROMISE_RECEIVE, &promise);
     if (error != 0)
         return error;
-    domi_promise_leave_count_of_asks(promise);
+    domi_promise_take_out_of_ask_count(promise);
 
     domi_promise **last = &family->receives;
     while (*last != NULL)
@@ -155,7 +155,7 @@ DOMI_INLINE bool stop_actor_if_last_notice_is_next(domi_manager *manager, domi_h
     return true;
 }
 
-bool domi_receive_stop_at_last_notice(domi_manager *manager, domi_house *house)
+bool domi_receive_stop_if_last_notice_is_next(domi_manager *manager, domi_house *house)
 {
     return stop_actor_if_last_notice_is_next(manager, house, domi_house_is_ordered(house));
 }
@@ -222,7 +222,7 @@ static domi_envelope *search_ordered_mail_for_receives(domi_manager *manager, do
         }
         *ret_promise = find_receive_for_message(house, message);
         if (*ret_promise == NULL) {
-            domi_order_put_in_seen_mail(house, node);
+            domi_order_move_node_to_seen_mail(house, node);
             continue;
         }
         house->mail--;
@@ -247,7 +247,7 @@ DOMI_INLINE domi_envelope *search_all_mail_for_receives(domi_manager *manager, d
 }
 
 /* Returns the oldest receive that searches only the mail that waits already; NULL: none. */
-static domi_promise *find_receive_of_waiting_mail_only(const domi_family *family)
+static domi_promise *find_receive_limited_to_waiting_mail(const domi_family *family)
 {
     domi_promise *promise = family->receives;
 
@@ -257,12 +257,12 @@ static domi_promise *find_receive_of_waiting_mail_only(const domi_family *family
 }
 
 /* End the receives that search only waiting mail, because all mail was looked at. */
-static void end_receives_of_waiting_mail_only(domi_manager *manager, domi_house *house)
+static void end_receives_limited_to_waiting_mail(domi_manager *manager, domi_house *house)
 {
     domi_promise *promise;
 
     house->marks &= (uint16_t)~DOMI_MARK_FRESH;
-    while ((promise = find_receive_of_waiting_mail_only(house->family)) != NULL)
+    while ((promise = find_receive_limited_to_waiting_mail(house->family)) != NULL)
         /* domi_promise_fail() takes the receive out of its house's list, so the loop ends. */
         domi_promise_fail(manager, promise, -ETIMEDOUT);
 }
@@ -291,7 +291,7 @@ DOMI_INLINE uint32_t resume_receives_with_mail(domi_manager *manager, domi_house
             search_all_mail_for_receives(manager, house, &looks, &promise, ordered);
         if (message == NULL) {
             if (looks != 0)
-                end_receives_of_waiting_mail_only(manager, house);
+                end_receives_limited_to_waiting_mail(manager, house);
             break;
         }
         handled++;
@@ -362,7 +362,7 @@ static domi_envelope *take_ordered_message_for_pattern(domi_manager *manager, do
             house->mail--;
             found = message;
         } else {
-            domi_order_put_in_seen_mail(house, node);
+            domi_order_move_node_to_seen_mail(house, node);
         }
     }
     /* The receives of conversations have not looked at the messages that this search has set aside,
@@ -411,13 +411,13 @@ int domus_stash(domus_stack *stack)
     if (family->stashed >= stack->manager->limits.mailbox_max)
         return -ENOBUFS;
     if (is_ask)
-        domi_ask_hold_beyond_turn(stack->manager, house, message);
+        domi_ask_record_hold_beyond_turn(stack->manager, house, message);
     domi_list_append_node(&family->stash[is_ask ? 0 : 1], &message->node);
     family->stashed++;
     if (stack->received == message)
         stack->received = NULL;
     else if (is_ask)
-        domi_stack_forget_begun_ask(stack);
+        domi_stack_forget_ask_that_began_it(stack);
     stack->answered = is_ask || stack->answered;
     /* the message is the shown one only in a plain handler; a receive that returns to its caller
      * (detached.h) leaves `stack->message` as it was */

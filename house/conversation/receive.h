@@ -28,6 +28,6 @@ void domi_house_put_stash_back(domi_house *house);
 /* If the message of domus_stop_after_mail() is the first in the mailbox, take it out and stop the
  * actor; mail that no receive accepts would otherwise stay before it for ever. True if the actor
  * stops. */
-bool domi_receive_stop_at_last_notice(domi_manager *manager, domi_house *house);
+bool domi_receive_stop_if_last_notice_is_next(domi_manager *manager, domi_house *house);
 
 #endif

@@ -67,7 +67,7 @@ domus_stack *domi_stack_init_in_c_frame(void *place, domi_manager *manager, domi
  * (circle.c). */
 static void record_promise_of_asker(domus_stack *pooled, domi_envelope *ask)
 {
-    const domi_return *back = domi_envelope_get_return(ask);
+    const domi_return *back = domi_envelope_get_return_of_ask(ask);
 
     /* release: a walker that reads a new `parent` or `parent_serial` also sees that the stack's
      * earlier wait is over (circle.c). */
@@ -75,14 +75,14 @@ static void record_promise_of_asker(domus_stack *pooled, domi_envelope *ask)
     atomic_store_explicit(&pooled->parent, back->promise, memory_order_release);
 }
 
-domus_stack *domi_stack_make_pooled(domus_stack *stack)
+domus_stack *domi_stack_get_or_make_pooled(domus_stack *stack)
 {
     if (stack->pooled == NULL)
         stack->pooled = domi_stack_new(stack->manager, domi_stack_get_house(stack), 0);
     domus_stack *pooled = stack->pooled;
     if (pooled != NULL && stack->ask != NULL) {
         record_promise_of_asker(pooled, stack->ask);
-        domi_ask_hold_beyond_turn(stack->manager, domi_stack_get_house(stack), stack->ask);
+        domi_ask_record_hold_beyond_turn(stack->manager, domi_stack_get_house(stack), stack->ask);
     }
     if (pooled != NULL && stack->message != NULL && pooled->begun_by == NULL)
         pooled->begun_by = stack->message->type;

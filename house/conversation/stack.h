@@ -115,11 +115,11 @@ domus_stack *domi_stack_init_in_c_frame(void *place, domi_manager *manager, domi
 
 /* Returns the pooled stack of this conversation, and makes it if there is none yet; NULL if there
  * is no memory. */
-domus_stack *domi_stack_make_pooled(domus_stack *stack);
+domus_stack *domi_stack_get_or_make_pooled(domus_stack *stack);
 
 /* Forget the ask that began this conversation, because it was answered or passed on. Asks that the
  * conversation makes from now on are made for no other actor. */
-static inline void domi_stack_forget_begun_ask(domus_stack *stack)
+static inline void domi_stack_forget_ask_that_began_it(domus_stack *stack)
 {
     stack->ask = NULL;
     /* Relaxed: a walker over the chain of asks that has read the old parent finds that the parent's
@@ -141,7 +141,7 @@ DOMI_INLINE void domi_stack_let_message_leave(domus_stack *stack, const domi_env
 /* Let the ask that began this conversation leave it, with the envelope of the ask. */
 DOMI_INLINE void domi_stack_let_ask_leave(domus_stack *stack, const domi_envelope *ask)
 {
-    domi_stack_forget_begun_ask(stack);
+    domi_stack_forget_ask_that_began_it(stack);
     stack->answered = true;
     domi_stack_let_message_leave(stack, ask);
 }
@@ -173,7 +173,7 @@ void domi_stack_free_if_done(domi_manager *manager, domus_stack *stack);
 
 /* Drop a node of the kind that domi_stack_handle_exception_node() handles, because its mailbox is
  * emptied, and give up its promise. */
-void domi_stack_drop_node(domi_manager *manager, domi_node *node);
+void domi_stack_drop_exception_node(domi_manager *manager, domi_node *node);
 
 /* Cancel a parked stack. Everything that it waits for fails with -ECANCELED; an ask that it only
  * keeps fails with `error`. */
@@ -187,7 +187,7 @@ void domi_stack_end_kept_ask(domi_manager *manager, domus_stack *kept);
 void domi_stack_cancel_kept_asks(domi_manager *manager, domus_stack *stack);
 
 /* Cancel all parked stacks of a house that stops or restarts. */
-void domi_stack_cancel_all_of_house(domi_manager *manager, domi_house *house);
+void domi_stack_cancel_all_parked_of_house(domi_manager *manager, domi_house *house);
 
 /* Cancel the requests that `holder` has promises for (asks.h), because nobody waits for their
  * answers any more. NULL is allowed. */
@@ -228,7 +228,7 @@ static inline uint32_t domi_stack_serial(const domus_stack *stack)
  * (asks.h). */
 static inline bool domi_ask_is_of_peer(domi_envelope *ask, const domi_house *house)
 {
-    const domi_return *back = domi_envelope_get_return(ask);
+    const domi_return *back = domi_envelope_get_return_of_ask(ask);
 
     if (ask->sender != house)
         return false;
@@ -262,7 +262,7 @@ static inline int domi_stack_add_promise(domus_stack *stack, domi_promise_kind k
 
     if (DOMI_UNLIKELY(error != 0))
         return error;
-    domus_stack *pooled = domi_stack_make_pooled(stack);
+    domus_stack *pooled = domi_stack_get_or_make_pooled(stack);
     if (DOMI_UNLIKELY(pooled == NULL))
         /* a pooled stack that was made just now is freed when the handler returns */
         return -ENOMEM;
@@ -370,8 +370,8 @@ static inline void *domi_stack_get_frame(domus_stack *stack)
 
 /* Set up a stack in the run's own C frame, except for `message` and `ask`, which the caller sets
  * for each message. No field but those set here and these two is ever read in such a stack. */
-DOMI_INLINE void domi_stack_prepare_in_run(domus_stack *stack, domi_manager *manager,
-                                           domi_house *house)
+DOMI_INLINE void domi_stack_set_up_in_frame_of_run(domus_stack *stack, domi_manager *manager,
+                                                   domi_house *house)
 {
     atomic_init(&stack->house, house);
     stack->manager = manager;
@@ -382,11 +382,11 @@ DOMI_INLINE void domi_stack_prepare_in_run(domus_stack *stack, domi_manager *man
     stack->answered = stack->barrier = stack->barrier_fresh = stack->end_acts = false;
 }
 
-/* Begin a stack as domi_stack_prepare_in_run() does, for a turn that handles no message. */
+/* Begin a stack as domi_stack_set_up_in_frame_of_run() does, for a turn that handles no message. */
 DOMI_INLINE void domi_stack_begin_without_message(domus_stack *stack, domi_manager *manager,
                                                   domi_house *house)
 {
-    domi_stack_prepare_in_run(stack, manager, house);
+    domi_stack_set_up_in_frame_of_run(stack, manager, house);
     stack->ask = stack->message = NULL;
 }
 

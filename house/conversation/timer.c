@@ -16,7 +16,7 @@
 static void add_to_timer_count_of_home(domi_manager *manager, const domi_house *house, uint32_t by)
 {
     if (!domi_house_is_run_by_thief(manager, house))
-        domi_timers_add_to_count(manager, by);
+        domi_timers_add_to_count_of_home(manager, by);
     else if (domi_house_is_pooled(house))
         /* Relaxed: the number of the pool's timers is only compared with the limit. */
         atomic_fetch_add_explicit(&house->home->timing.timers, by, memory_order_relaxed);
@@ -47,7 +47,7 @@ static void remove_timer_from_wheel_of_pool(domi_timer *timer)
 {
     domi_manager *home = timer->house->home;
 
-    domi_pooled_disarm_node(home->pooled, &home->timing.wheel, &timer->wheel);
+    domi_pooled_disarm_node_on_pools_wheel(home->pooled, &home->timing.wheel, &timer->wheel);
     timer->timed = false;
 }
 
@@ -61,7 +61,8 @@ static void arm_timer_or_leave_note(domi_manager *manager, domi_timer *timer, ui
     }
     if (home->pooled != NULL) {
         timer->timed = true;
-        domi_pooled_arm_node(home->pooled, &home->timing.wheel, &timer->wheel, expires_ns);
+        domi_pooled_arm_node_on_pools_wheel(home->pooled, &home->timing.wheel, &timer->wheel,
+                                            expires_ns);
         return;
     }
     timer->wheel.expires_ns = expires_ns;
@@ -138,7 +139,7 @@ void domi_timer_cancel(domi_manager *manager, domi_timer *timer)
         free_timer(manager, timer);
 }
 
-void domi_timer_carry_out_note(domi_manager *home, domi_timer *timer)
+void domi_timer_carry_out_note_of_thief(domi_manager *home, domi_timer *timer)
 {
     timer->noted = false;
     if (timer->cancelled)
@@ -159,7 +160,7 @@ domi_house *domi_timer_house_of_wheel_node(domi_wheel_node *node)
 
 /* Postpone a timer by a tick, because its house is away. The number of such ticks is added to the
  * lease of its event, which needs no lease, so that the timer keeps its rate. */
-void domi_timer_postpone(domi_manager *manager, domi_wheel_node *node)
+void domi_timer_postpone_to_next_tick(domi_manager *manager, domi_wheel_node *node)
 {
     domi_timer *timer = get_timer_of_node(node);
     uint64_t late_ns = manager->now_ns - timer->wheel.expires_ns;
@@ -170,12 +171,12 @@ void domi_timer_postpone(domi_manager *manager, domi_wheel_node *node)
                         timer->wheel.expires_ns + ticks * DOMI_WHEEL_TICK_NS);
 }
 
-void domi_timer_put_event(domi_manager *manager, domi_wheel_node *node)
+void domi_timer_put_event_or_count_missed(domi_manager *manager, domi_wheel_node *node)
 {
     domi_timer *timer = get_timer_of_node(node);
 
-    if (domi_house_may_be_away(timer->house)) {
-        domi_timer_postpone(manager, node);
+    if (domi_house_may_be_with_thief(timer->house)) {
+        domi_timer_postpone_to_next_tick(manager, node);
         return;
     }
     uint64_t due_ns = node->expires_ns - timer->event.node.lease * DOMI_WHEEL_TICK_NS;
@@ -204,7 +205,7 @@ void domi_timer_put_event(domi_manager *manager, domi_wheel_node *node)
     domi_mailbox_append_node(manager, timer->house, &timer->event.node, DOMI_EVENT);
 }
 
-void domi_timer_end_event(domi_manager *manager, domi_timer *timer)
+void domi_timer_free_or_rearm_after_event(domi_manager *manager, domi_timer *timer)
 {
     timer->under_way = false;
     timer->event.sender_lease = 0;
@@ -214,7 +215,7 @@ void domi_timer_end_event(domi_manager *manager, domi_timer *timer)
         arm_timer_or_leave_note(manager, timer, manager->now_ns + timer->period_ns);
 }
 
-void domi_timer_drop_node(domi_manager *manager, domi_node *node)
+void domi_timer_free_with_dropped_event(domi_manager *manager, domi_node *node)
 {
     domi_timer *timer = (domi_timer *)(void *)node;
 
@@ -223,5 +224,5 @@ void domi_timer_drop_node(domi_manager *manager, domi_node *node)
     else
         remove_timer_from_wheel(manager, timer);
     timer->cancelled = true;
-    domi_timer_end_event(manager, timer);
+    domi_timer_free_or_rearm_after_event(manager, timer);
 }

@@ -58,24 +58,24 @@ int domi_timer_new(domi_manager *manager, domi_house *house, uint64_t delay_ns, 
 void domi_timer_cancel(domi_manager *manager, domi_timer *timer);
 
 /* Carry out what a thief noted for this timer while the house was lent (notes.h). Home only. */
-void domi_timer_carry_out_note(domi_manager *home, domi_timer *timer);
+void domi_timer_carry_out_note_of_thief(domi_manager *home, domi_timer *timer);
 
 /* Put the event of a timer whose time has come, or count it as missed if the last event is still
  * under way. Home only. */
-void domi_timer_put_event(domi_manager *manager, domi_wheel_node *node);
+void domi_timer_put_event_or_count_missed(domi_manager *manager, domi_wheel_node *node);
 
 /* Let the wheel look at a timer again at the next tick, because another thread uses its house.
  * Home, or the thread that has the lock of home's wheel. */
-void domi_timer_postpone(domi_manager *manager, domi_wheel_node *node);
+void domi_timer_postpone_to_next_tick(domi_manager *manager, domi_wheel_node *node);
 
 /* Returns the house of a timer, by the timer's node on the wheel. */
 domi_house *domi_timer_house_of_wheel_node(domi_wheel_node *node);
 
-/* domi_timer_end_event() is called when the timer's event was handled. It frees a timer that fires
- * once or was cancelled, and arms one with a fixed delay again; one with a fixed rate was armed
- * when it fired. domi_timer_drop_node() is called when the event is dropped with its mailbox: it
- * frees the timer. */
-void domi_timer_end_event(domi_manager *manager, domi_timer *timer);
-void domi_timer_drop_node(domi_manager *manager, domi_node *node);
+/* domi_timer_free_or_rearm_after_event() is called when the timer's event was handled. It frees a
+ * timer that fires once or was cancelled, and arms one with a fixed delay again; one with a fixed
+ * rate was armed when it fired. domi_timer_free_with_dropped_event() is called when the event is
+ * dropped with its mailbox: it frees the timer. */
+void domi_timer_free_or_rearm_after_event(domi_manager *manager, domi_timer *timer);
+void domi_timer_free_with_dropped_event(domi_manager *manager, domi_node *node);
 
 #endif

@@ -65,9 +65,9 @@ static domi_promise *take_answers_to_show(domus_stack *stack, const domi_promise
 
 /* Begin a turn of the conversation: call its next function with `answer`. `handled` is the type of
  * the message that brought the answer; NULL: no message did. The caller ends the turn. */
-DOMI_INLINE int call_function_that_goes_on(domi_manager *manager, domus_stack *stack,
-                                           domi_envelope *message, const domus_type *handled,
-                                           const domus_answer *answer)
+DOMI_INLINE int call_next_function_with_answer(domi_manager *manager, domus_stack *stack,
+                                               domi_envelope *message, const domus_type *handled,
+                                               const domus_answer *answer)
 {
     stack->manager = manager;
     stack->message = message;
@@ -88,7 +88,7 @@ static void resume_with_answer(domi_manager *manager, domus_stack *stack, domi_p
     /* the verbs that answer or keep an ask look for it in `received` */
     if (message != NULL && message->node.kind == DOMI_ASK)
         stack->received = message;
-    int result = call_function_that_goes_on(manager, stack, message, answer.type, &answer);
+    int result = call_next_function_with_answer(manager, stack, message, answer.type, &answer);
     if (message != NULL && stack->message == message && message->node.kind != DOMI_ASK)
         domi_answer_release_and_free(manager, message);
     domi_turn_end(stack, result);
@@ -101,14 +101,14 @@ static void resume_with_all_answers(domi_manager *manager, domus_stack *stack)
 
     manager->shown.first = answers;
     const domus_answer *first = answers != NULL ? &answers->answer : &nothing;
-    int result = call_function_that_goes_on(manager, stack, NULL, first->type, first);
+    int result = call_next_function_with_answer(manager, stack, NULL, first->type, first);
     manager->shown.first = manager->shown.last = NULL;
 
     free_shown_answers(manager, answers);
     domi_turn_end(stack, result);
 }
 
-static void resume_stack_that_is_satisfied(domi_manager *manager, domus_stack *stack)
+static void resume_stack_that_has_its_answers(domi_manager *manager, domus_stack *stack)
 {
     if (stack->wait == DOMI_WAIT_ONE)
         resume_with_answer(manager, stack, take_answers_to_show(stack, stack->awaited));
@@ -120,7 +120,8 @@ static void resume_stack_that_is_satisfied(domi_manager *manager, domus_stack *s
 
 /* Handle the end of the wait for the start of an ask that leaves in parts. If `promise` is that of
  * the whole ask, the ask is over and will not begin, so the stack gets this answer. */
-static void handle_start_of_ask(domi_manager *manager, domus_stack *stack, domi_promise *promise)
+static void drop_start_promise_if_ask_has_ended(domi_manager *manager, domus_stack *stack,
+                                                domi_promise *promise)
 {
     domi_promise *begin = stack->awaited;
 
@@ -182,13 +183,13 @@ void domi_stack_complete_promise(domi_manager *manager, domi_promise *promise,
     domi_promise_finish(manager, promise, message);
     append_answer_to_stack(stack, promise);
     if (stack->wait == DOMI_WAIT_ONE && stack->awaited->kind == DOMI_PROMISE_BEGIN)
-        handle_start_of_ask(manager, stack, promise);
+        drop_start_promise_if_ask_has_ended(manager, stack, promise);
     if (!stack->queued && domi_stack_has_what_it_awaits(stack))
-        resume_stack_that_is_satisfied(manager, stack);
+        resume_stack_that_has_its_answers(manager, stack);
 }
 
-/* Resume a stack at once as resume_stack_at_once() does, for an exception from the asked actor: it
- * has no payload to show or to release. */
+/* Resume a stack at once as resume_stack_with_its_only_answer() does, for an exception from the
+ * asked actor: it has no payload to show or to release. */
 __attribute__((noinline)) static void resume_with_exception(domi_manager *manager,
                                                             domus_stack *stack,
                                                             domi_promise *promise,
@@ -197,7 +198,7 @@ __attribute__((noinline)) static void resume_with_exception(domi_manager *manage
     const domus_answer answer = {.error = message->error, .tag = promise->answer.tag};
 
     domi_promise_finish_and_release(manager, promise);
-    int result = call_function_that_goes_on(manager, stack, message, NULL, &answer);
+    int result = call_next_function_with_answer(manager, stack, message, NULL, &answer);
     if (stack->message == message)
         domi_pool_free_object(manager, &message->node);
     domi_turn_end(stack, result);
@@ -205,8 +206,8 @@ __attribute__((noinline)) static void resume_with_exception(domi_manager *manage
 
 /* Resume a stack in the common case: it waits for one answer, and the one that came is it. Nothing
  * is kept or linked. */
-static void resume_stack_at_once(domi_manager *manager, domus_stack *stack, domi_promise *promise,
-                                 domi_envelope *message)
+static void resume_stack_with_its_only_answer(domi_manager *manager, domus_stack *stack,
+                                              domi_promise *promise, domi_envelope *message)
 {
     if (DOMI_UNLIKELY(message->node.kind == DOMI_EXCEPTION)) {
         resume_with_exception(manager, stack, promise, message);
@@ -219,7 +220,7 @@ static void resume_stack_at_once(domi_manager *manager, domus_stack *stack, domi
     };
 
     domi_promise_finish_and_release(manager, promise);
-    int result = call_function_that_goes_on(manager, stack, message, answer.type, &answer);
+    int result = call_next_function_with_answer(manager, stack, message, answer.type, &answer);
     if (stack->message == message)
         domi_envelope_release_and_free(manager, message);
     if (DOMI_LIKELY(domi_stack_goes_on_waiting(stack, result)))
@@ -231,7 +232,7 @@ static void resume_stack_at_once(domi_manager *manager, domus_stack *stack, domi
 DOMI_NO_CANARY void domi_stack_handle_answer(domi_manager *manager, domi_house *house,
                                              domi_envelope *message)
 {
-    const domi_return *back = domi_envelope_get_return(message);
+    const domi_return *back = domi_envelope_get_return_of_ask(message);
     domi_promise *promise = back->promise;
 
     if (domi_promise_serial(promise) != back->serial) {
@@ -243,7 +244,7 @@ DOMI_NO_CANARY void domi_stack_handle_answer(domi_manager *manager, domi_house *
     DOMI_CHECK(domi_stack_get_house(stack) == house);
     if (DOMI_LIKELY(stack->awaited == promise && !stack->queued &&
                     promise->state == DOMI_PROMISE_WAITING)) {
-        resume_stack_at_once(manager, stack, promise, message);
+        resume_stack_with_its_only_answer(manager, stack, promise, message);
         return;
     }
     if (message->node.kind == DOMI_EXCEPTION) {
@@ -292,12 +293,12 @@ void domi_stack_handle_exception_node(domi_manager *manager, domi_node *node)
         return;
     }
     if (domi_node_is_stack(node))
-        resume_stack_that_is_satisfied(manager, (domus_stack *)(void *)node);
+        resume_stack_that_has_its_answers(manager, (domus_stack *)(void *)node);
     else
         domi_stack_complete_promise(manager, (domi_promise *)(void *)node, NULL);
 }
 
-void domi_stack_drop_node(domi_manager *manager, domi_node *node)
+void domi_stack_drop_exception_node(domi_manager *manager, domi_node *node)
 {
     domi_promise *promise = (domi_promise *)(void *)node;
 

@@ -79,7 +79,7 @@ DOMI_INLINE void domi_turn_end(domus_stack *stack, int result)
 }
 
 /* End a turn as domi_turn_end() does, for a conversation that a message of `kind` began in this
- * turn, on the stack in the run's own C frame (domi_stack_prepare_in_run()). Mostly the
+ * turn, on the stack in the run's own C frame (domi_stack_set_up_in_frame_of_run()). Mostly the
  * conversation is over, and nothing is to be answered or kept: then this does nothing and returns
  * true, and the stack can serve the next message as it is. After false the caller has to prepare
  * the stack again. */

@@ -117,7 +117,7 @@ static void append_list_of_held_mail(domi_node **tail, domi_node *more)
 static void mark_ask_passed_on(domi_node *node)
 {
     if (node->kind == DOMI_ASK)
-        domi_envelope_get_return((domi_envelope *)(void *)node)->until |= DOMI_PASSED_ON;
+        domi_envelope_get_return_of_ask((domi_envelope *)(void *)node)->until |= DOMI_PASSED_ON;
 }
 
 /* Hold a message for the next life of a grain. Mail that a life has given back counts, too:
@@ -166,8 +166,8 @@ static void deliver_held_mail(domi_manager *manager, domi_grain *grain)
 
 /* Returns the home on which a new life of a grain of this kind is made. `near` is the home of the
  * actor whose message needs the life. */
-static domi_manager *choose_home_of_life(domi_manager *manager, domi_manager *near,
-                                         const domus_spawn_options *options)
+static domi_manager *choose_home_of_grain_life(domi_manager *manager, domi_manager *near,
+                                               const domus_spawn_options *options)
 {
     if (options->pool != NULL)
         return domi_pooled_part_of_pool(options->pool)->home;
@@ -195,8 +195,8 @@ static int spawn_life_of_grain(domi_manager *manager, domi_manager *near, domi_g
         .grain = grain, .fill = fill_state_of_life, .ends_on_failure = table->ends_on_failure};
 
     return domi_house_spawn_for_directory(
-        manager, NULL, choose_home_of_life(manager, near, &table->options), table->behaviour, NULL,
-        &table->options, &birth, ret_address);
+        manager, NULL, choose_home_of_grain_life(manager, near, &table->options), table->behaviour,
+        NULL, &table->options, &birth, ret_address);
 }
 
 /* Under the lock, remove a grain without life. Returns its mail, to be dropped after the lock. */
@@ -234,8 +234,8 @@ typedef enum outcome {
 /* Record the life at `address` of a grain that is MAKING, and put `first` (or NULL) and then the
  * held mail to it. With OVER `ret_error` gets the reason why the life could not be made. Under the
  * lock. */
-static outcome record_life_of_grain(domi_manager *manager, domi_grain *grain, domus_address address,
-                                    domi_node *first, int *ret_error)
+static outcome put_held_mail_into_new_life(domi_manager *manager, domi_grain *grain,
+                                           domus_address address, domi_node *first, int *ret_error)
 {
     grain->address = address;
     if (first != NULL) {
@@ -273,7 +273,7 @@ static int try_once_to_make_life(domi_manager *manager, domi_manager *near, domi
 
     lock_stripe_of_kind(manager, kind, stripe);
     if (error == 0)
-        what = record_life_of_grain(manager, grain, address, first, &why);
+        what = put_held_mail_into_new_life(manager, grain, address, first, &why);
     if (what == OVER)
         left = remove_grain_without_life(grain);
     unlock_stripe_of_kind(manager, kind, stripe);
@@ -300,8 +300,8 @@ static int make_life_of_grain(domi_manager *manager, domi_manager *near, domi_gr
 
 /* Begin a grain whose name was put. Returns 0; -EAGAIN at the limit of the kind; -EHOSTDOWN if this
  * system does not have its part. Under the lock. */
-static int begin_grain(domi_grain_kind *kind, const char *key, uint32_t stripe,
-                       domi_grain **ret_grain)
+static int register_new_grain_of_kind(domi_grain_kind *kind, const char *key, uint32_t stripe,
+                                      domi_grain **ret_grain)
 {
     uint32_t slot;
     int error = domi_names_register_address(&kind->names, key, nobody_yet, &slot);
@@ -325,8 +325,8 @@ static int begin_grain(domi_grain_kind *kind, const char *key, uint32_t stripe,
 
 /* Put a message to a grain that is in the table: to its life, or to the mail that is held for the
  * next one. Under the lock. */
-static int put_to_life_or_hold(domi_manager *manager, domi_grain *grain, domi_node *node,
-                               domus_address *ret_address)
+static int put_message_to_life_or_hold_it(domi_manager *manager, domi_grain *grain, domi_node *node,
+                                          domus_address *ret_address)
 {
     *ret_address = grain->address;
     if (grain->state == DOMI_GRAIN_LIVES) {
@@ -339,10 +339,10 @@ static int put_to_life_or_hold(domi_manager *manager, domi_grain *grain, domi_no
 }
 
 /* Put a message that cannot take the home lane. `hit` is the result of the search for the name. */
-__attribute__((noinline)) static int put_under_lock(domi_manager *manager, domi_manager *near,
-                                                    domi_grain_kind *kind, const char *key,
-                                                    domi_node *node, domi_names_hit hit, int found,
-                                                    domus_address *ret_address)
+__attribute__((noinline)) static int
+put_message_to_grain_under_lock(domi_manager *manager, domi_manager *near, domi_grain_kind *kind,
+                                const char *key, domi_node *node, domi_names_hit hit, int found,
+                                domus_address *ret_address)
 {
     uint32_t stripe = (uint32_t)(hit.hash % DOMI_GRAIN_STRIPES);
     domi_grain *grain = NULL;
@@ -350,11 +350,11 @@ __attribute__((noinline)) static int put_under_lock(domi_manager *manager, domi_
 
     lock_stripe_of_kind(manager, kind, stripe);
     if (found != 0 || !domi_names_is_hit_still_true(&kind->names, &hit))
-        found = domi_names_find_all_that_is_known(&kind->names, key, &hit);
+        found = domi_names_find_hit_of_name(&kind->names, key, &hit);
     if (found == 0)
-        error = put_to_life_or_hold(manager, &kind->grains[hit.slot], node, ret_address);
+        error = put_message_to_life_or_hold_it(manager, &kind->grains[hit.slot], node, ret_address);
     else
-        error = begin_grain(kind, key, stripe, &grain);
+        error = register_new_grain_of_kind(kind, key, stripe, &grain);
     unlock_stripe_of_kind(manager, kind, stripe);
     if (grain == NULL)
         return error;
@@ -367,7 +367,7 @@ int domi_grain_put_in_this_system(domi_manager *manager, domi_manager *near, dom
 {
     domi_names_hit hit;
 
-    int found = domi_names_find_all_that_is_known(&kind->names, key, &hit);
+    int found = domi_names_find_hit_of_name(&kind->names, key, &hit);
     if (DOMI_LIKELY(found == 0) &&
         domi_mailbox_put_by_home_lane(manager, hit.address, node, mail)) {
         *ret_address = hit.address;
@@ -376,7 +376,7 @@ int domi_grain_put_in_this_system(domi_manager *manager, domi_manager *near, dom
     if (found == -EINVAL)
         return found;
     node->kind = (uint8_t)mail;
-    return put_under_lock(manager, near, kind, key, node, hit, found, ret_address);
+    return put_message_to_grain_under_lock(manager, near, kind, key, node, hit, found, ret_address);
 }
 
 /* --- the end of a life ---------------------------------------------------------------------- */
@@ -396,8 +396,8 @@ static bool is_message_for_this_life_only(const domi_node *node)
 
 /* Move the grain's mail from a list of its life's house to the list `to`; mail for this life alone
  * is dropped. Returns the number of moved messages. */
-static uint32_t move_mail_of_grain(domi_manager *manager, domi_house *house, domi_node **from,
-                                   domi_node **to)
+static uint32_t move_mail_of_life_to_list(domi_manager *manager, domi_house *house,
+                                          domi_node **from, domi_node **to)
 {
     uint32_t count = 0;
 
@@ -414,8 +414,8 @@ static uint32_t move_mail_of_grain(domi_manager *manager, domi_house *house, dom
     return count;
 }
 
-/* Move the mail of a life that the actor's order has sorted (order.h), as move_mail_of_grain()
- * does. The next life sorts this mail again. */
+/* Move the mail of a life that the actor's order has sorted (order.h), as
+ * move_mail_of_life_to_list() does. The next life sorts this mail again. */
 static uint32_t move_sorted_mail_of_life(domi_manager *manager, domi_house *house, domi_node **mail)
 {
     domi_strand *strand;
@@ -424,7 +424,7 @@ static uint32_t move_sorted_mail_of_life(domi_manager *manager, domi_house *hous
     if (house->family->order == NULL)
         return 0;
     for (uint32_t i = 0; (strand = domi_order_get_strand(house, i)) != NULL; i++) {
-        count += move_mail_of_grain(manager, house, &strand->tail, mail);
+        count += move_mail_of_life_to_list(manager, house, &strand->tail, mail);
         strand->count = 0;
     }
     domi_order_forget_empty_strands(house);
@@ -437,11 +437,11 @@ void domi_grain_take_mail_of_ending_life(domi_manager *manager, domi_house *hous
     domi_grain *grain = get_grain_of_house(house);
     domi_node *mail = NULL;
 
-    uint32_t count = move_mail_of_grain(manager, house, &house->family->stash[0], &mail);
-    count += move_mail_of_grain(manager, house, &house->family->stash[1], &mail);
+    uint32_t count = move_mail_of_life_to_list(manager, house, &house->family->stash[0], &mail);
+    count += move_mail_of_life_to_list(manager, house, &house->family->stash[1], &mail);
     count += move_sorted_mail_of_life(manager, house, &mail);
-    count += move_mail_of_grain(manager, house, &house->tails[DOMI_ASK], &mail);
-    count += move_mail_of_grain(manager, house, &house->tails[DOMI_NOTICE], &mail);
+    count += move_mail_of_life_to_list(manager, house, &house->tails[DOMI_ASK], &mail);
+    count += move_mail_of_life_to_list(manager, house, &house->tails[DOMI_NOTICE], &mail);
     /* The kind's lock is taken also if no mail was moved: a sender that holds it may have read the
      * life word before the stop. Once this thread has the lock, that sender's message is in the
      * inbox, which the end of the stop then finds. Senders that come later see the stop. */
@@ -464,7 +464,7 @@ static int get_reason_why_life_was_not_made(const domi_house *house)
     return house->family->is_unmade || is_life_unmounted(house) ? house->reason : 0;
 }
 
-void domi_grain_end_life(domi_manager *manager, domi_house *house)
+void domi_grain_remove_or_make_next_life(domi_manager *manager, domi_house *house)
 {
     domi_grain *grain = get_grain_of_house(house);
     domi_node *left = NULL;

@@ -11,19 +11,19 @@
  * the key chooses. The end of a life takes the same lock, so a put either comes before it, and goes
  * on to the next life with all mail that the house gives back, or finds the end and is held:
  *
- *     state     a put under the lock                     the end of a life (domi_grain_end_life())
- *     MAKING    is held                                  ENDED: whoever makes it goes on
- *     LIVES     goes to the house; if that refuses,      MAKING, if anything is held and the life
- *               because it stops, it is held             was made; else the name is removed
+ *     state     a put under the lock                     the end of a life
+ * (domi_grain_remove_or_make_next_life()) MAKING    is held                                  ENDED:
+ * whoever makes it goes on LIVES     goes to the house; if that refuses,      MAKING, if anything
+ * is held and the life because it stops, it is held             was made; else the name is removed
  *     ENDED     is held                                  never
  *
  * Order: messages that a house gives back (`returned`) were put before those that are held
  * (`waiting`), because a house that has begun to stop takes none any more. Both go to the inbox of
  * the next life before any other thread can find its address.
  *
- * At most one life: the next one is spawned by domi_grain_end_life(), which free_house() calls
- * behind on_stop, or by the sender that has put the name into the table, which nobody else then
- * can. */
+ * At most one life: the next one is spawned by domi_grain_remove_or_make_next_life(), which
+ * free_house() calls behind on_stop, or by the sender that has put the name into the table, which
+ * nobody else then can. */
 #ifndef DOMI_HOUSE_DIRECTORY_GRAIN_H
 #define DOMI_HOUSE_DIRECTORY_GRAIN_H
 
@@ -168,6 +168,6 @@ void domi_grain_take_mail_of_ending_life(domi_manager *manager, domi_house *hous
 
 /* End a life of a grain, after its on_stop has returned: make the next life if mail waits for it,
  * else remove the grain. Does nothing for other houses. Home. */
-void domi_grain_end_life(domi_manager *manager, domi_house *house);
+void domi_grain_remove_or_make_next_life(domi_manager *manager, domi_house *house);
 
 #endif

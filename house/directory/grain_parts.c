@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* Returns the offset of the tail, which names the grain, in a message. */
-static uint32_t get_offset_of_tail(uint32_t head, const domus_type *type)
+static uint32_t get_offset_of_tail_in_message(uint32_t head, const domus_type *type)
 {
     return (head + type->size + 7) & ~7u;
 }
@@ -22,22 +22,24 @@ static uint32_t get_size_of_head_of_message(uint32_t mail)
 
 const domi_grain_tail *domi_grain_tail_of_message(const domi_envelope *message)
 {
-    return (const domi_grain_tail *)(const void *)((const char *)message +
-                                                   get_offset_of_tail(get_size_of_head_of_message(
-                                                                          message->node.kind),
-                                                                      message->type));
+    return (
+        const domi_grain_tail *)(const void *)((const char *)message +
+                                               get_offset_of_tail_in_message(
+                                                   get_size_of_head_of_message(message->node.kind),
+                                                   message->type));
 }
 
 /* Put a copy of the message, with a tail that names the grain, to the gateway. Returns 0 if the
  * message was freed; else a negative errno. */
-static int put_copy_to_gateway(domi_manager *manager, domus_address elsewhere,
-                               domi_envelope *message, uint32_t mail, const domi_grain_tail *tail)
+static int put_copy_with_tail_to_gateway(domi_manager *manager, domus_address elsewhere,
+                                         domi_envelope *message, uint32_t mail,
+                                         const domi_grain_tail *tail)
 {
-    uint32_t at = get_offset_of_tail(get_size_of_head_of_message(mail), message->type);
+    uint32_t at = get_offset_of_tail_in_message(get_size_of_head_of_message(mail), message->type);
     domi_envelope *copy = domi_message_new(manager, at + sizeof *tail);
 
     if (copy == NULL)
-        return domi_message_explain_failure(manager);
+        return domi_message_error_of_failed_new(manager);
     memcpy((char *)copy + sizeof copy->node, (char *)message + sizeof message->node,
            get_size_of_head_of_message(mail) + message->type->size - sizeof copy->node);
     memcpy((char *)copy + at, tail, sizeof *tail);
@@ -54,9 +56,9 @@ static bool is_mailbox_of_gateway_empty(const domi_house *gateway, uint32_t mail
                                 memory_order_relaxed) == 0;
 }
 
-int domi_grain_put_over_nodes(domi_manager *manager, domi_manager *near, domi_grain_kind *kind,
-                              const char *key, domi_node *node, uint32_t mail,
-                              domus_address *ret_address)
+int domi_grain_put_here_or_to_gateway(domi_manager *manager, domi_manager *near,
+                                      domi_grain_kind *kind, const char *key, domi_node *node,
+                                      uint32_t mail, domus_address *ret_address)
 {
     /* acquire: pairs with the release store in domus_remote_grains_place(). */
     const domi_grain_parts *parts = atomic_load_explicit(&kind->parts, memory_order_acquire);
@@ -75,8 +77,8 @@ int domi_grain_put_over_nodes(domi_manager *manager, domi_manager *near, domi_gr
     tail.part = (uint32_t)part;
     memcpy(tail.key, key, strlen(key) + 1);
     *ret_address = parts->elsewhere;
-    return put_copy_to_gateway(manager, parts->elsewhere, (domi_envelope *)(void *)node, mail,
-                               &tail);
+    return put_copy_with_tail_to_gateway(manager, parts->elsewhere, (domi_envelope *)(void *)node,
+                                         mail, &tail);
 }
 
 int domi_grain_put_by_tail_of_message(domi_manager *manager, domi_node *node)

@@ -29,9 +29,9 @@ const domi_grain_tail *domi_grain_tail_of_message(const domi_envelope *message);
 
 /* Put a message to a grain whose kind is spread over nodes: to this system or to the gateway.
  * Owner. */
-int domi_grain_put_over_nodes(domi_manager *manager, domi_manager *near, domi_grain_kind *kind,
-                              const char *key, domi_node *node, uint32_t mail,
-                              domus_address *ret_address);
+int domi_grain_put_here_or_to_gateway(domi_manager *manager, domi_manager *near,
+                                      domi_grain_kind *kind, const char *key, domi_node *node,
+                                      uint32_t mail, domus_address *ret_address);
 
 /* Put a message that has a tail to the grain of this system. Returns as
  * domi_grain_put_wherever_it_lives(). Owner. */
@@ -48,7 +48,7 @@ static inline int domi_grain_put_wherever_it_lives(domi_manager *manager, domi_m
     if (kind == NULL)
         return -EINVAL;
     if (DOMI_UNLIKELY(atomic_load_explicit(&kind->parts, memory_order_relaxed) != NULL))
-        return domi_grain_put_over_nodes(manager, near, kind, key, node, mail, ret_address);
+        return domi_grain_put_here_or_to_gateway(manager, near, kind, key, node, mail, ret_address);
     return domi_grain_put_in_this_system(manager, near, kind, key, node, mail, ret_address);
 }
 

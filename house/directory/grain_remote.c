@@ -25,8 +25,8 @@ static domi_grain_parts *get_state_of_spread_kinds(const domus_stack *stack)
 /* --- kinds ------------------------------------------------------------------------------------ */
 
 /* Make one of the two addresses that stand for grains in messages of gateways. */
-static int make_address_for_grains(domi_remotes *remotes, uint32_t number,
-                                   domus_address *ret_address)
+static int make_address_that_stands_for_grains(domi_remotes *remotes, uint32_t number,
+                                               domus_address *ret_address)
 {
     const domus_remote_name name = {.node = DOMUS_REMOTE_GRAINS, .number = number, .lease = 1};
 
@@ -45,9 +45,9 @@ static int make_state_of_spread_kinds(const domus_stack *stack, domi_grain_parts
     if (error == -EALREADY)
         error = 0;
     if (error == 0)
-        error = make_address_for_grains(remotes, 0, &parts->elsewhere);
+        error = make_address_that_stands_for_grains(remotes, 0, &parts->elsewhere);
     if (error == 0)
-        error = make_address_for_grains(remotes, 1, &parts->here);
+        error = make_address_that_stands_for_grains(remotes, 1, &parts->here);
     if (error != 0) {
         domi_memory_free(parts);
         return error;
@@ -89,7 +89,7 @@ int domus_remote_grains_place(domus_stack *stack, domus_grains grains)
             return error;
         parts = publish_state_of_spread_kinds(stack->manager->directory.grains, parts);
     }
-    /* release: pairs with the acquire load in domi_grain_put_over_nodes(). */
+    /* release: pairs with the acquire load in domi_grain_put_here_or_to_gateway(). */
     atomic_store_explicit(&grains.kind->parts, parts, memory_order_release);
     return 0;
 }
@@ -167,7 +167,7 @@ int domus_remote_grain_notice(domus_stack *stack, domus_address from, domus_grai
         return -EMSGSIZE;
     domi_envelope *envelope = domi_message_new(manager, DOMI_ENVELOPE_HEAD + type->size);
     if (envelope == NULL)
-        return domi_message_explain_failure(manager);
+        return domi_message_error_of_failed_new(manager);
     domi_envelope_set_type_and_sender(envelope, type, domi_stack_get_house(stack));
     envelope->sender = from.house;
     envelope->sender_lease = from.lease;

@@ -77,7 +77,7 @@ int domi_grain_send_notice(domi_manager *manager, const domi_house *sender, domi
         return -EMSGSIZE;
     domi_envelope *envelope = domi_message_new(manager, DOMI_ENVELOPE_HEAD + type->size);
     if (envelope == NULL)
-        return domi_message_explain_failure(manager);
+        return domi_message_error_of_failed_new(manager);
     envelope->type = type;
     envelope->sender = NULL;
     envelope->sender_lease = 0;

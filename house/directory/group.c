@@ -200,7 +200,7 @@ static int count_new_member_of_group(domi_manager *manager, domi_group *group,
      * outlet. */
     domi_remote *outlet = atomic_load_explicit(&group->outlet, memory_order_seq_cst);
     if (before == 0 && outlet != NULL)
-        domi_remote_tell_of_first_member(manager, outlet);
+        domi_remote_tell_gateway_of_first_member(manager, outlet);
     return 0;
 }
 
@@ -248,7 +248,7 @@ int domus_group_join(domus_stack *stack, domus_group handle)
     }
     if (domi_mailbox_put_slow(manager, to.house, &member->node) == 0)
         return 0;
-    domi_group_drop_node_of_member(manager, &member->node);
+    domi_group_drop_late_node_of_member(manager, &member->node);
     /* a system ends its shards last, so a shard that refuses means that the system stops */
     return -ESHUTDOWN;
 }
@@ -271,7 +271,7 @@ int domus_group_leave(domus_stack *stack, domus_group handle)
         return -ENOMEM;
     if (domi_mailbox_put_slow(manager, to.house, &member->node) != 0)
         /* the shard has ended and has no membership any more */
-        domi_group_drop_node_of_member(manager, &member->node);
+        domi_group_drop_late_node_of_member(manager, &member->node);
     return 0;
 }
 
@@ -295,7 +295,7 @@ static int link_outlet_at_shard(domi_manager *manager, domi_group *group, domi_m
     atomic_fetch_add_explicit(&slot->members, 1, memory_order_relaxed);
     if (domi_mailbox_put_slow(manager, to.house, &member->node) == 0)
         return 0;
-    domi_group_drop_node_of_member(manager, &member->node);
+    domi_group_drop_late_node_of_member(manager, &member->node);
     return -ESHUTDOWN;
 }
 
@@ -314,7 +314,7 @@ int domi_group_add_outlet(domi_manager *manager, domi_group *group, domi_manager
         return -EALREADY;
     int error = link_outlet_at_shard(manager, group, home, outlet);
     if (error == 0 && atomic_load_explicit(&group->members, memory_order_seq_cst) != 0)
-        domi_remote_tell_of_first_member(manager, remote);
+        domi_remote_tell_gateway_of_first_member(manager, remote);
     if (error != 0)
         atomic_store_explicit(&group->outlet, NULL,
                               /* the group has no outlet after a failure, so the caller may try
@@ -344,7 +344,7 @@ static int put_publication_to_shard(domi_manager *manager, domus_address sender,
     int error = domi_mailbox_put(manager, to, &delivery->node, DOMI_NOTICE);
     if (error == 0)
         return 0;
-    domi_delivery_drop_counts(manager, delivery, 1);
+    domi_delivery_drop_references(manager, delivery, 1);
     return error == -ESTALE ? -ESHUTDOWN : error;
 }
 
@@ -357,7 +357,7 @@ int domi_group_publish(domi_manager *manager, domus_address sender, domi_group *
     if (shared == NULL) {
         if (type->release != NULL)
             type->release((void *)(uintptr_t)payload);
-        return error != 0 ? error : domi_message_explain_failure(manager);
+        return error != 0 ? error : domi_message_error_of_failed_new(manager);
     }
     for (uint32_t i = 0; i < group->groups->homes; i++) {
         const domi_group_slot *slot = &group->slots[i];
@@ -369,7 +369,7 @@ int domi_group_publish(domi_manager *manager, domus_address sender, domi_group *
         if (error == 0)
             error = result;
     }
-    domi_shared_drop_count(manager, shared);
+    domi_shared_payload_drop_reference(manager, shared);
     return error;
 }
 

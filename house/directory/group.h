@@ -124,10 +124,11 @@ static inline domus_address domi_group_shard_of_slot(const domi_group_slot *slot
 /* The behaviour of a shard; its state begins zeroed. */
 extern const domus_behaviour domi_shard_behaviour;
 
-/* Handle a member's node at the shard's home: domi_group_handle_node_of_member() when it arrives,
- * domi_group_drop_node_of_member() when it comes too late, because the shard has ended. */
-void domi_group_handle_node_of_member(domi_manager *manager, domi_house *shard, domi_node *node);
-void domi_group_drop_node_of_member(domi_manager *manager, domi_node *node);
+/* Handle a member's node at the shard's home: domi_group_let_member_join_or_leave() when it
+ * arrives, domi_group_drop_late_node_of_member() when it comes too late, because the shard has
+ * ended. */
+void domi_group_let_member_join_or_leave(domi_manager *manager, domi_house *shard, domi_node *node);
+void domi_group_drop_late_node_of_member(domi_manager *manager, domi_node *node);
 
 /* Remove a house that ends from its groups; if it is a shard, remove its members, too. Home
  * only. */

@@ -104,7 +104,7 @@ static int read_and_check_name(const domi_names *names, const char *text, name *
 
 /* Find the places of a name. The two buckets, which differ, and the tag come from three independent
  * parts of the hash. */
-static home find_places_of_name(const domi_names *names, uint64_t hash)
+static home find_buckets_and_tag_of_name(const domi_names *names, uint64_t hash)
 {
     uint32_t mask = names->buckets_count - 1;
     uint32_t first = (uint32_t)hash & mask;
@@ -120,18 +120,19 @@ static home find_places_of_name(const domi_names *names, uint64_t hash)
 /* Copy the address of an entry, its version, and the first `count` words of its name. Returns
  * whether what was read belongs together and was registered when the call ended. The proof is at
  * the top of this file. */
-DOMI_INLINE bool read_entry_of_table(domi_names_entry *entry, uint32_t count, uint64_t *ret_words,
-                                     domus_address *ret_address, uint64_t *ret_version)
+DOMI_INLINE bool copy_entry_if_still_registered(domi_names_entry *entry, uint32_t count,
+                                                uint64_t *ret_words, domus_address *ret_address,
+                                                uint64_t *ret_version)
 {
-    /* acquire: P1 (top of this file), pairs with the releases in put_name_locked() and
+    /* acquire: P1 (top of this file), pairs with the releases in register_name_under_lock() and
      * domi_names_redirect_name(). */
     uint64_t version = atomic_load_explicit(&entry->version, memory_order_acquire);
 
     *ret_version = version;
     if (version % 2 == 0)
         return false;
-    /* acquire: P2 (top of this file), pairs with the releases in write_free_entry() and
-     * write_address_of_entry(). */
+    /* acquire: P2 (top of this file), pairs with the releases in
+     * write_name_and_address_to_free_entry() and write_address_of_entry(). */
     for (uint32_t i = 0; i < count; i++)
         ret_words[i] = atomic_load_explicit(&entry->words[i], memory_order_acquire);
     ret_address->house = atomic_load_explicit(&entry->house, memory_order_acquire);
@@ -143,16 +144,17 @@ DOMI_INLINE bool read_entry_of_table(domi_names_entry *entry, uint32_t count, ui
 /* Write the address of an entry whose version is even. Called under the lock. */
 static void write_address_of_entry(domi_names_entry *entry, domus_address address)
 {
-    /* release: P2 (top of this file), as in write_free_entry(). */
+    /* release: P2 (top of this file), as in write_name_and_address_to_free_entry(). */
     atomic_store_explicit(&entry->house, address.house, memory_order_release);
     atomic_store_explicit(&entry->lease, address.lease, memory_order_release);
 }
 
 /* Write address and name into a free entry. Called under the lock. */
-static void write_free_entry(domi_names_entry *entry, const name *as, domus_address address)
+static void write_name_and_address_to_free_entry(domi_names_entry *entry, const name *as,
+                                                 domus_address address)
 {
-    /* release: P2 (top of this file), pairs with the acquires in read_entry_of_table(). The even
-     * version was stored before these words. */
+    /* release: P2 (top of this file), pairs with the acquires in copy_entry_if_still_registered().
+     * The even version was stored before these words. */
     for (uint32_t i = 0; i < NAME_WORDS; i++)
         atomic_store_explicit(&entry->words[i], as->words[i], memory_order_release);
     write_address_of_entry(entry, address);
@@ -164,15 +166,15 @@ DOMI_INLINE bool look_up_in_bucket(const domi_names *names, domi_names_bucket *b
 {
     for (uint32_t i = 0; i < PLACES; i++) {
         uint64_t words[NAME_WORDS];
-        /* acquire: pairs with the release in put_name_locked(). A reader that sees the bucket's
-         * word sees the entry of that put, or a later state of it. */
+        /* acquire: pairs with the release in register_name_under_lock(). A reader that sees the
+         * bucket's word sees the entry of that put, or a later state of it. */
         uint32_t word = atomic_load_explicit(&bucket->words[i], memory_order_acquire);
 
         if ((word & ~INDEX_MASK) != tag)
             continue;
         ret_hit->slot = word & INDEX_MASK;
-        if (read_entry_of_table(&names->entries[ret_hit->slot], wanted->words_count, words,
-                                &ret_hit->address, &ret_hit->version) &&
+        if (copy_entry_if_still_registered(&names->entries[ret_hit->slot], wanted->words_count,
+                                           words, &ret_hit->address, &ret_hit->version) &&
             memcmp(words, wanted->words, wanted->words_count * sizeof words[0]) == 0)
             return true;
     }
@@ -184,7 +186,7 @@ DOMI_INLINE bool look_up_in_bucket(const domi_names *names, domi_names_bucket *b
 DOMI_INLINE bool look_up_name_in_both_buckets(const domi_names *names, const name *wanted,
                                               domi_names_hit *ret_hit)
 {
-    home at = find_places_of_name(names, wanted->hash);
+    home at = find_buckets_and_tag_of_name(names, wanted->hash);
 
     /* lets the CPU load both buckets of the name at the same time */
     __builtin_prefetch(at.buckets[1]);
@@ -212,9 +214,9 @@ static _Atomic uint32_t *find_free_place_for_name(home at)
 }
 
 /* Returns the place where the word of a registered entry stands. Called under the lock. */
-static _Atomic uint32_t *find_place_of_entry(const domi_names *names, uint32_t index)
+static _Atomic uint32_t *find_bucket_place_of_entry(const domi_names *names, uint32_t index)
 {
-    home at = find_places_of_name(names, names->entries[index].hash);
+    home at = find_buckets_and_tag_of_name(names, names->entries[index].hash);
     _Atomic uint32_t *found = NULL;
 
     for (uint32_t i = 0; i < 2 * PLACES; i++) {
@@ -255,10 +257,10 @@ static void change_count_of_names(domi_names *names, uint32_t by)
 }
 
 /* Register a name as domi_names_register_address() does, for a caller that has the lock. */
-static int put_name_locked(domi_names *names, const name *as, domus_address address,
-                           uint32_t *ret_slot)
+static int register_name_under_lock(domi_names *names, const name *as, domus_address address,
+                                    uint32_t *ret_slot)
 {
-    home at = find_places_of_name(names, as->hash);
+    home at = find_buckets_and_tag_of_name(names, as->hash);
     domi_names_hit holder;
 
     if (look_up_name_in_both_buckets(names, as, &holder))
@@ -273,8 +275,9 @@ static int put_name_locked(domi_names *names, const name *as, domus_address addr
     domi_names_entry *entry = &names->entries[index];
     uint64_t version = atomic_load_explicit(&entry->version, memory_order_relaxed);
     DOMI_CHECK(version % 2 == 0);
-    write_free_entry(entry, as, address);
-    /* release: P1 (top of this file), pairs with the first load in read_entry_of_table(). */
+    write_name_and_address_to_free_entry(entry, as, address);
+    /* release: P1 (top of this file), pairs with the first load in
+     * copy_entry_if_still_registered(). */
     atomic_store_explicit(&entry->version, version + 1, memory_order_release);
     /* release: pairs with the acquire in look_up_in_bucket(). */
     atomic_store_explicit(place, at.tag | index, memory_order_release);
@@ -331,8 +334,7 @@ int domi_names_find_address(const domi_names *names, const char *text, domus_add
     return 0;
 }
 
-int domi_names_find_all_that_is_known(const domi_names *names, const char *text,
-                                      domi_names_hit *ret_hit)
+int domi_names_find_hit_of_name(const domi_names *names, const char *text, domi_names_hit *ret_hit)
 {
     name wanted;
     int result = read_and_check_name(names, text, &wanted);
@@ -360,7 +362,7 @@ int domi_names_register_address(domi_names *names, const char *text, domus_addre
     if (result != 0)
         return result;
     domi_spinlock_lock(&names->lock);
-    result = put_name_locked(names, &as, address, ret_slot);
+    result = register_name_under_lock(names, &as, address, ret_slot);
     domi_spinlock_unlock(&names->lock);
     return result;
 }
@@ -382,11 +384,11 @@ int domi_names_remove_name(domi_names *names, uint32_t slot, domus_address addre
     domi_spinlock_lock(&names->lock);
     bool ours = is_entry_of_address(entry, address);
     if (ours) {
-        _Atomic uint32_t *place = find_place_of_entry(names, slot);
+        _Atomic uint32_t *place = find_bucket_place_of_entry(names, slot);
         uint64_t version = atomic_load_explicit(&entry->version, memory_order_relaxed);
-        /* relaxed: the releases in write_free_entry() carry this store to a reader that sees the
-         * next name's words (P2). A reader that still sees the old version gives an answer that was
-         * true until now. */
+        /* relaxed: the releases in write_name_and_address_to_free_entry() carry this store to a
+         * reader that sees the next name's words (P2). A reader that still sees the old version
+         * gives an answer that was true until now. */
         atomic_store_explicit(&entry->version, version + 1, memory_order_relaxed);
         /* relaxed: a reader that still sees the word of the removed name finds the version even. */
         atomic_store_explicit(place, 0, memory_order_relaxed);
@@ -410,7 +412,8 @@ void domi_names_redirect_name(domi_names *names, uint32_t slot, domus_address ad
     /* relaxed: the comment on the version in domi_names_remove_name() says why. */
     atomic_store_explicit(&entry->version, version + 1, memory_order_relaxed);
     write_address_of_entry(entry, address);
-    /* release: P1 (top of this file), pairs with the first load in read_entry_of_table(). */
+    /* release: P1 (top of this file), pairs with the first load in
+     * copy_entry_if_still_registered(). */
     atomic_store_explicit(&entry->version, version + 2, memory_order_release);
     domi_spinlock_unlock(&names->lock);
 }
@@ -422,7 +425,8 @@ int domi_names_copy_name_of_slot(const domi_names *names, uint32_t slot, char *r
     domus_address address;
 
     DOMI_CHECK(slot < names->capacity);
-    if (!read_entry_of_table(&names->entries[slot], NAME_WORDS, words, &address, &version))
+    if (!copy_entry_if_still_registered(&names->entries[slot], NAME_WORDS, words, &address,
+                                        &version))
         return -ENOENT;
     memcpy(ret_name, words, sizeof words);
     return 0;
@@ -439,7 +443,8 @@ void domi_names_visit_all(const domi_names *names,
         uint64_t words[NAME_WORDS];
         uint64_t version;
         domus_address address;
-        if (read_entry_of_table(&names->entries[i], NAME_WORDS, words, &address, &version))
+        if (copy_entry_if_still_registered(&names->entries[i], NAME_WORDS, words, &address,
+                                           &version))
             visit((const char *)words, address, context);
     }
 }

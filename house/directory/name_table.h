@@ -95,8 +95,7 @@ typedef struct domi_names_hit {
 
 /* Find a name as domi_names_find_address() does, and tell all that is known about it. With -ENOENT
  * only `hash` is set. */
-int domi_names_find_all_that_is_known(const domi_names *names, const char *name,
-                                      domi_names_hit *ret_hit);
+int domi_names_find_hit_of_name(const domi_names *names, const char *name, domi_names_hit *ret_hit);
 
 /* True if the name has not changed since `hit` was found. The caller holds a lock that every thread
  * holds which changes this name. */

@@ -46,7 +46,8 @@ void domi_remotes_fini(domi_remotes *remotes)
 
 /* --- open ------------------------------------------------------------------------------------- */
 
-static int read_and_check_options(const domus_remote_options *options, domi_remotes *remotes)
+static int read_and_check_limits_of_remotes(const domus_remote_options *options,
+                                            domi_remotes *remotes)
 {
     uint32_t max = options != NULL ? options->addresses_max : 0;
     uint32_t nodes_max = options != NULL ? options->nodes_max : 0;
@@ -65,7 +66,7 @@ static int make_tables_of_remote_addresses(const domus_remote_options *options, 
                                            domi_remotes *ret_made, domi_gateway **ret_gateways)
 {
     domi_remotes made = {.threads = threads};
-    int error = read_and_check_options(options, &made);
+    int error = read_and_check_limits_of_remotes(options, &made);
 
     if (error != 0)
         return error;
@@ -131,7 +132,7 @@ static domi_remote_node *find_node_by_number(const domi_remotes *remotes, uint64
     return NULL;
 }
 
-static int get_node_error(const domi_remote_node *node)
+static int get_error_of_remote_node(const domi_remote_node *node)
 {
     return atomic_load_explicit((_Atomic int32_t *)(uintptr_t)&node->error, memory_order_relaxed);
 }
@@ -160,9 +161,9 @@ int domi_remote_node_open(domi_remotes *remotes, uint64_t number, int error)
 }
 
 /* Free the entry of a node that has ended and has no address any more. Under the lock. */
-static void forget_ended_node(domi_remote_node *node)
+static void free_entry_of_ended_node_if_unused(domi_remote_node *node)
 {
-    if (node->faces == 0 && get_node_error(node) == -ESTALE)
+    if (node->faces == 0 && get_error_of_remote_node(node) == -ESTALE)
         node->number = 0;
 }
 
@@ -172,10 +173,10 @@ int domi_remote_node_set_state(domi_remotes *remotes, uint64_t number, int error
         return -EINVAL;
     domi_spinlock_lock(&remotes->lock);
     domi_remote_node *node = find_node_by_number(remotes, number);
-    if (node != NULL && get_node_error(node) != -ESTALE) {
+    if (node != NULL && get_error_of_remote_node(node) != -ESTALE) {
         /* Relaxed: senders may see the node's new state late. */
         atomic_store_explicit(&node->error, error, memory_order_relaxed);
-        forget_ended_node(node);
+        free_entry_of_ended_node_if_unused(node);
     }
     domi_spinlock_unlock(&remotes->lock);
     return node != NULL ? 0 : -ENOENT;
@@ -252,7 +253,7 @@ static bool make_block_of_free_addresses(domi_remotes *remotes)
 
 /* Take the remote address that has been free for the longest time; make a block of new ones before
  * that, if few are free. Returns 0; -ENOMEM; -ENOSPC. Under the lock. */
-static int take_longest_free_address(domi_remotes *remotes, domi_remote **ret_remote)
+static int take_address_that_was_free_longest(domi_remotes *remotes, domi_remote **ret_remote)
 {
     if (remotes->free_count <= REUSE_MIN && !make_block_of_free_addresses(remotes)) {
         if (remotes->made + DOMI_REMOTES_BLOCK <= remotes->max)
@@ -274,7 +275,7 @@ static int make_remote_address_of_name(domi_remotes *remotes, domi_remote_node *
                                        const domus_remote_name *name, uint16_t owner,
                                        domi_remote **ret_remote)
 {
-    int error = take_longest_free_address(remotes, ret_remote);
+    int error = take_address_that_was_free_longest(remotes, ret_remote);
 
     if (error != 0)
         return error;
@@ -305,7 +306,7 @@ int domi_remote_find_or_make(domi_remotes *remotes, const domus_remote_name *nam
     remote = node != NULL ? find_remote_in_bucket(remotes, name) : NULL;
     if (node == NULL)
         error = -ENOENT;
-    else if (get_node_error(node) == -ESTALE)
+    else if (get_error_of_remote_node(node) == -ESTALE)
         error = -ESTALE;
     else if (remote == NULL)
         error = make_remote_address_of_name(remotes, node, name, owner, &remote);
@@ -358,7 +359,7 @@ void domi_remote_end_address(domi_remotes *remotes, domi_remote *remote)
                           memory_order_relaxed);
     node->faces--;
     remotes->count--;
-    forget_ended_node(node);
+    free_entry_of_ended_node_if_unused(node);
     if (lease != 0) /* a lease of 0 means that the leases of this address are used up (M10) */
         append_free_address(remotes, remote);
     domi_spinlock_unlock(&remotes->lock);
@@ -377,7 +378,7 @@ static bool may_list_address_as_idle(domi_remote *remote, const domi_remote_node
         atomic_load_explicit(&remote->node, memory_order_relaxed) != node ||
         atomic_load_explicit(&remote->owner, memory_order_relaxed) != owner)
         return false;
-    if (get_node_error(node) == -ESTALE)
+    if (get_error_of_remote_node(node) == -ESTALE)
         return true;
     uint8_t idle = atomic_load_explicit(&remote->idle, memory_order_relaxed);
     if (idle < IDLE_LOOKS)

@@ -66,17 +66,17 @@ uint32_t domi_remote_list_idle_addresses(domi_remotes *remotes, uint64_t node, u
 
 /* Record that this thread has no gateway any more, if the actor of `house`, which ends, was its
  * gateway. Called by home. */
-void domi_remote_forget_gateway(domi_manager *manager, const domi_house *house);
+void domi_remote_forget_gateway_if_it_ends(domi_manager *manager, const domi_house *house);
 
 static inline domi_remote *domi_remote_of_face(domi_house *face)
 {
     return (domi_remote *)(void *)face;
 }
 
-/* Highest index of a remote actor; domi_remote_make_tag() makes the `error` of its messages of
- * index and lease. */
+/* Highest index of a remote actor; domi_remote_tag_of_index_and_lease() makes the `error` of its
+ * messages of index and lease. */
 #define DOMI_REMOTE_INDEX_MAX UINT32_C(0xffffff)
-static inline int32_t domi_remote_make_tag(uint32_t index, uint32_t lease)
+static inline int32_t domi_remote_tag_of_index_and_lease(uint32_t index, uint32_t lease)
 {
     return (int32_t)(lease << 24 | index);
 }
@@ -100,7 +100,7 @@ int domi_remote_stop_actor(domi_manager *manager, domus_address address);
 
 /* Tell the gateway that owns the address `remote` that the group of this outlet has its first
  * member. */
-void domi_remote_tell_of_first_member(domi_manager *manager, domi_remote *outlet);
+void domi_remote_tell_gateway_of_first_member(domi_manager *manager, domi_remote *outlet);
 
 /* Returns the address of the gateway of the manager with this index; nobody if the manager has
  * none. Any thread. */

@@ -41,7 +41,7 @@ static int publish_foreign_to_shard(domi_manager *manager, domus_address from,
     int error = domi_mailbox_put(manager, to, &delivery->node, DOMI_NOTICE);
     if (error == 0)
         return 0;
-    domi_delivery_drop_counts(manager, delivery, 1);
+    domi_delivery_drop_references(manager, delivery, 1);
     return error == -ESTALE ? -ESHUTDOWN : error;
 }
 
@@ -81,9 +81,9 @@ int domus_remote_publish(domus_stack *stack, domus_address from, domus_group gro
     if (shared == NULL) {
         if (type->release != NULL)
             type->release((void *)(uintptr_t)payload);
-        return error != 0 ? error : domi_message_explain_failure(manager);
+        return error != 0 ? error : domi_message_error_of_failed_new(manager);
     }
     error = publish_foreign_to_all_shards(manager, from, group.group, shared);
-    domi_shared_drop_count(manager, shared);
+    domi_shared_payload_drop_reference(manager, shared);
     return error;
 }

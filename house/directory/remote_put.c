@@ -85,7 +85,7 @@ static int put_message_to_gateway(domi_manager *manager, domi_remote *remote,
     domus_address gateway = domi_remote_gateway_for_sender(manager, message->sender);
     if (gateway.house == NULL)
         return -EHOSTDOWN;
-    message->error = domi_remote_make_tag(remote->index, message->node.lease);
+    message->error = domi_remote_tag_of_index_and_lease(remote->index, message->node.lease);
     /* the notice of domus_stop_after_mail() would stop the gateway itself, so it gets another
      * type */
     if (message->type == &domi_last_type)
@@ -104,7 +104,7 @@ static int put_message_to_gateway(domi_manager *manager, domi_remote *remote,
  * of the ask. The memory of a promise belongs to one manager for ever. */
 static int put_answer_to_asking_gateway(domi_manager *manager, domi_envelope *answer)
 {
-    const domi_promise *promise = domi_envelope_get_return(answer)->promise;
+    const domi_promise *promise = domi_envelope_get_return_of_ask(answer)->promise;
 
     return domi_mailbox_put(manager, domi_remote_gateway_of_manager(manager, promise->node.owner),
                             &answer->node, answer->node.kind);
@@ -116,7 +116,8 @@ static int put_cancel_to_all_gateways(domi_manager *manager, domi_envelope *canc
     for (uint32_t i = 0; i < manager->threads; i++) {
         domus_address gateway = domi_remote_gateway_of_manager(manager, i);
         if (gateway.house != NULL)
-            domi_ask_tell_actor_of_cancel(manager, gateway, domi_envelope_get_return(cancel));
+            domi_ask_tell_actor_of_cancel(manager, gateway,
+                                          domi_envelope_get_return_of_ask(cancel));
     }
     domi_pool_free_object(manager, &cancel->node);
     return 0;
@@ -193,7 +194,7 @@ int domi_remote_stop_actor(domi_manager *manager, domus_address address)
                                          &domus_remote_stop_type, &name);
 }
 
-void domi_remote_tell_of_first_member(domi_manager *manager, domi_remote *outlet)
+void domi_remote_tell_gateway_of_first_member(domi_manager *manager, domi_remote *outlet)
 {
     domus_address gateway = domi_remote_gateway_of_manager(
         manager, atomic_load_explicit(&outlet->owner, memory_order_relaxed));

@@ -48,7 +48,7 @@ int domus_remote_open(domus_stack *stack, const domus_remote_options *options)
     uint64_t opening = (uint64_t)++gateway->openings << 32;
     /* release, by these stores: they pair with the loads in domi_remote_gateway_of_manager(). A
      * thread that reads this lease also finds that the last gateway has left, because
-     * domi_remote_forget_gateway() has stored that before. */
+     * domi_remote_forget_gateway_if_it_ends() has stored that before. */
     atomic_store_explicit(&gateway->lease, opening | domi_house_get_address(house).lease,
                           memory_order_release);
     atomic_store_explicit(&gateway->house, house, memory_order_release);
@@ -70,7 +70,7 @@ static void tell_watchers_of_gateways_end(domi_manager *manager)
     }
 }
 
-void domi_remote_forget_gateway(domi_manager *manager, const domi_house *house)
+void domi_remote_forget_gateway_if_it_ends(domi_manager *manager, const domi_house *house)
 {
     if (DOMI_LIKELY(manager->gateway != house))
         return;
@@ -163,7 +163,7 @@ int domus_remote_name_of(domus_stack *stack, domus_address address, domus_remote
     *ret_name = (domus_remote_name){.node = DOMUS_REMOTE_HERE, .lease = address.lease};
     if (house->home == NULL) {
         ret_name->home = DOMUS_REMOTE_ROUTER;
-        ret_name->number = domi_router_number(address.house);
+        ret_name->number = domi_router_get_number(address.house);
     } else {
         ret_name->home = (uint16_t)house->home->index;
         ret_name->number = domi_slots_number_of_house(house);
@@ -214,7 +214,7 @@ int domus_remote_keep(domus_stack *stack, domus_kept *ret_kept)
 
 /* --- what remote actors send ------------------------------------------------------------------ */
 
-static void sign_for_remote_actor(domi_envelope *message, domus_address from)
+static void set_remote_sender_of_message(domi_envelope *message, domus_address from)
 {
     message->sender = from.house;
     message->sender_lease = from.lease;
@@ -240,9 +240,9 @@ int domus_remote_notice(domus_stack *stack, domus_address from, domus_address to
         return -EMSGSIZE;
     domi_envelope *envelope = domi_message_new(manager, DOMI_ENVELOPE_HEAD + type->size);
     if (envelope == NULL)
-        return domi_message_explain_failure(manager);
+        return domi_message_error_of_failed_new(manager);
     domi_envelope_set_type_and_sender(envelope, type, domi_stack_get_house(stack));
-    sign_for_remote_actor(envelope, from);
+    set_remote_sender_of_message(envelope, from);
     domi_payload_copy(envelope->payload, payload, type->size);
     error = domi_mailbox_put(manager, to, &envelope->node, DOMI_NOTICE);
     if (error != 0)
@@ -258,11 +258,12 @@ typedef struct remote_put {
 } remote_put;
 
 /* Put an ask whose sender is not the actor that makes it. */
-static int put_ask_with_sender(domi_manager *manager, domus_address to, domi_node *node, void *how_)
+static int put_ask_in_name_of_remote_sender(domi_manager *manager, domus_address to,
+                                            domi_node *node, void *how_)
 {
     const remote_put *how = how_;
 
-    sign_for_remote_actor((domi_envelope *)(void *)node, how->from);
+    set_remote_sender_of_message((domi_envelope *)(void *)node, how->from);
     return how->put(manager, to, node, how->context);
 }
 
@@ -293,8 +294,8 @@ int domi_remote_ask_by_put_function(domus_stack *stack, domus_conversation asker
     /* An answer finds this gateway by the manager in the promise. The first promise of a stack has
      * no manager set, so it is set here. */
     waiting->first.node.owner = (uint16_t)stack->manager->index;
-    error = domi_ask_make_and_put(waiting, to, type, payload, timeout_ns, tag, put_ask_with_sender,
-                                  &how, &promise);
+    error = domi_ask_make_and_put(waiting, to, type, payload, timeout_ns, tag,
+                                  put_ask_in_name_of_remote_sender, &how, &promise);
     if (error == 0 && ret_asked != NULL)
         *ret_asked = (domus_remote_asked){promise, domi_promise_serial(promise)};
     return error;
@@ -326,9 +327,8 @@ int domus_remote_cancel(domus_stack *stack, domus_remote_asked asked)
 /* --- the end of remote actors ----------------------------------------------------------------- */
 
 /* Find the remote address of a name, if this gateway gets the watches on it. */
-static int find_remote_whose_watches_are_ours(const domus_stack *stack,
-                                              const domus_remote_name *name,
-                                              domi_remote **ret_remote)
+static int find_remote_whose_watches_we_get(const domus_stack *stack, const domus_remote_name *name,
+                                            domi_remote **ret_remote)
 {
     if (!is_running_actor_gateway(stack))
         return -EPERM;
@@ -344,7 +344,7 @@ static int find_remote_whose_watches_are_ours(const domus_stack *stack,
 int domus_remote_down(domus_stack *stack, const domus_remote_name *name, int reason)
 {
     domi_remote *remote;
-    int error = find_remote_whose_watches_are_ours(stack, name, &remote);
+    int error = find_remote_whose_watches_we_get(stack, name, &remote);
 
     if (error != 0)
         return error;
@@ -360,7 +360,7 @@ int domus_remote_end(domus_stack *stack, const domus_remote_name *name, int reas
 
     if (error != 0)
         return error;
-    (void)find_remote_whose_watches_are_ours(stack, name, &remote);
+    (void)find_remote_whose_watches_we_get(stack, name, &remote);
     domi_remote_end_address(get_table_of_remote_addresses(stack), remote);
     return 0;
 }
@@ -368,7 +368,7 @@ int domus_remote_end(domus_stack *stack, const domus_remote_name *name, int reas
 int domus_remote_room(domus_stack *stack, const domus_remote_name *name)
 {
     domi_remote *remote;
-    int error = find_remote_whose_watches_are_ours(stack, name, &remote);
+    int error = find_remote_whose_watches_we_get(stack, name, &remote);
 
     if (error != 0)
         return error;

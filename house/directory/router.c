@@ -75,7 +75,7 @@ static bool does_actor_take_messages(domus_address address)
 
 /* Returns the next number that this thread counts at a router, by which the next routee is chosen.
  * Each thread begins with another number. */
-static uint32_t get_next_count_of_thread(const domi_manager *manager, const view *now)
+static uint32_t get_next_routing_count_of_thread(const domi_manager *manager, const view *now)
 {
     return now->router->turns[manager->index].next++ + manager->index;
 }
@@ -91,19 +91,20 @@ static uint32_t pick_routee_on_own_thread(const domi_manager *manager, const vie
     /* the manager is the outside's, a detached actor's or a runner's, which have no routees of
      * their own */
     if (index >= threads)
-        return get_next_count_of_thread(manager, now) % now->count;
+        return get_next_routing_count_of_thread(manager, now) % now->count;
     if (index >= now->count)
         return index % now->count;
     uint32_t own = (now->count - index + threads - 1) / threads;
-    return own == 1 ? index : index + threads * (get_next_count_of_thread(manager, now) % own);
+    return own == 1 ? index
+                    : index + threads * (get_next_routing_count_of_thread(manager, now) % own);
 }
 
 /* Put the message to the router's routees one after the other, from `first` on, until one takes it.
  * A routee that has ended is passed over; with `passes_full` a routee that refuses is passed over,
  * too. */
 static inline __attribute__((always_inline)) int
-put_to_routees_in_turn(domi_manager *manager, const view *now, domi_node *node, uint32_t first,
-                       bool passes_full)
+put_to_first_routee_that_takes_it(domi_manager *manager, const view *now, domi_node *node,
+                                  uint32_t first, bool passes_full)
 {
     int error = -ESTALE;
 
@@ -127,7 +128,8 @@ put_to_routees_in_turn(domi_manager *manager, const view *now, domi_node *node, 
 void domi_router_record_load_of_routee(domi_house *house)
 {
     /* Relaxed: the routee's load is only a hint. */
-    atomic_store_explicit(house->family->load, house->mail + domi_house_count_parked(house),
+    atomic_store_explicit(house->family->load,
+                          house->mail + domi_house_count_parked_conversations(house),
                           memory_order_relaxed);
 }
 
@@ -142,7 +144,7 @@ static uint32_t get_load_of_routee(const domi_manager *manager, const view *now,
     /* The home of the routee can read its mailboxes. Elsewhere the load is the one that the routee
      * recorded last, plus the messages in its inbox. */
     if (house->home == manager && !domi_house_is_exposed(house))
-        return house->mail + domi_house_count_parked(house) + depth;
+        return house->mail + domi_house_count_parked_conversations(house) + depth;
     return atomic_load_explicit(&now->router->routees[index].load, memory_order_relaxed) + depth;
 }
 
@@ -203,8 +205,8 @@ put_to_another_routee(domi_manager *manager, const view *now, domi_node *node, i
 {
     if (now->route == DOMUS_ROUTE_HASH || !now->router->borrows)
         return error;
-    return put_to_routees_in_turn(manager, now, node,
-                                  get_next_count_of_thread(manager, now) % now->count, true);
+    return put_to_first_routee_that_takes_it(
+        manager, now, node, get_next_routing_count_of_thread(manager, now) % now->count, true);
 }
 
 /* Put the message to a routee that is chosen among those alive. If the chosen one has just ended,
@@ -214,7 +216,7 @@ put_to_chosen_routee(domi_manager *manager, const view *now, domi_node *node, bo
 {
     domi_envelope *message = (domi_envelope *)(void *)node;
     uint64_t key = by_key ? now->key(message->type, domi_envelope_get_payload(message)) : 0;
-    uint32_t start = by_key ? 0 : get_next_count_of_thread(manager, now);
+    uint32_t start = by_key ? 0 : get_next_routing_count_of_thread(manager, now);
 
     for (uint32_t i = 0; i <= now->count; i++) {
         uint32_t index = by_key ? pick_routee_with_highest_weight(now, key)
@@ -236,7 +238,7 @@ put_to_chosen_routee(domi_manager *manager, const view *now, domi_node *node, bo
 /* True if a message is for all routees of a router: for a cancel, because only the routee that
  * has the ask knows it, and for the message of domus_stop_after_mail(), because it stops every
  * routee. */
-static bool is_for_all_routees(const domi_node *node)
+static bool is_message_for_all_routees(const domi_node *node)
 {
     const domus_type *type = ((const domi_envelope *)(const void *)node)->type;
 
@@ -246,7 +248,7 @@ static bool is_for_all_routees(const domi_node *node)
 /* Stop a router that borrows its routees at the message of domus_stop_after_mail(). Earlier
  * messages are in the mailboxes of the routees already. */
 static __attribute__((noinline, cold)) int
-stop_borrowing_router_after_mail(domi_manager *manager, const view *now, domi_node *node)
+stop_router_with_borrowed_routees(domi_manager *manager, const view *now, domi_node *node)
 {
     int error = domi_router_stop(manager, (domus_address){&now->router->face, now->lease});
 
@@ -265,7 +267,7 @@ static int put_to_all_routees(domi_manager *manager, const view *now, domi_node 
 
     if (message->type == &domi_last_type && now->router->borrows &&
         has_router_still_lease(now->router, now->lease))
-        return stop_borrowing_router_after_mail(manager, now, node);
+        return stop_router_with_borrowed_routees(manager, now, node);
     for (uint32_t i = 0; i < now->count; i++) {
         domus_address to;
         if (!read_address_of_routee(now, i, &to))
@@ -292,22 +294,22 @@ static int put_to_all_routees(domi_manager *manager, const view *now, domi_node 
     return error;
 }
 
-int domi_router_put_to_routees(domi_manager *manager, domi_house *face, domi_node *node)
+int domi_router_put_to_one_or_all_routees(domi_manager *manager, domi_house *face, domi_node *node)
 {
     view now;
 
     if (!read_view_of_router(get_router_of_face(face), node->lease, &now) ||
         node->kind >= DOMI_MAILBOXES)
         return -ESTALE;
-    if (is_for_all_routees(node))
+    if (is_message_for_all_routees(node))
         return put_to_all_routees(manager, &now, node);
     switch (now.route) {
     case DOMUS_ROUTE_ROBIN:
-        return put_to_routees_in_turn(manager, &now, node,
-                                      get_next_count_of_thread(manager, &now) % now.count, true);
+        return put_to_first_routee_that_takes_it(
+            manager, &now, node, get_next_routing_count_of_thread(manager, &now) % now.count, true);
     case DOMUS_ROUTE_NEAR:
-        return put_to_routees_in_turn(manager, &now, node, pick_routee_on_own_thread(manager, &now),
-                                      false);
+        return put_to_first_routee_that_takes_it(manager, &now, node,
+                                                 pick_routee_on_own_thread(manager, &now), false);
     case DOMUS_ROUTE_LEAST:
         return put_to_chosen_routee(manager, &now, node, false);
     default:
@@ -339,7 +341,7 @@ int domi_router_stop(domi_manager *manager, domus_address address)
     life =
         atomic_fetch_and_explicit(&router->face.life, ~DOMI_ROUTER_STOPPING, memory_order_acq_rel);
     if (!owned || (life & DOMI_ROUTER_ORPHAN) != 0)
-        domi_router_give_back(manager, router);
+        domi_router_give_back_to_free_list(manager, router);
     return 0;
 }
 

@@ -2,8 +2,8 @@
  *
  * A router begins with a house (its `face`), to which its address points, but this house has no
  * home. So a put to it never takes the short way for houses of the own thread: the slow half of the
- * put sees that there is no home, and calls domi_router_put_to_routees(). Messages to other actors
- * pay nothing for this.
+ * put sees that there is no home, and calls domi_router_put_to_one_or_all_routees(). Messages to
+ * other actors pay nothing for this.
  *
  * A router's memory stays a router for the life of the system, as a slot stays a slot, and its life
  * word has a lease. A router that was stopped is used again, for a spawn with as many routees. All
@@ -34,14 +34,14 @@ static inline bool domi_address_is_router(domus_address address)
 }
 
 /* Translate between a router and its number, which no other router of the system ever has:
- * domi_router_number() returns the number, domi_router_at_number() the face; NULL: there is none.
- * Any thread; domi_router_at_number() takes time in proportion to the number of routers. */
-uint32_t domi_router_number(const domi_house *face);
+ * domi_router_get_number() returns the number, domi_router_at_number() the face; NULL: there is
+ * none. Any thread; domi_router_at_number() takes time in proportion to the number of routers. */
+uint32_t domi_router_get_number(const domi_house *face);
 domi_house *domi_router_at_number(domi_routers *routers, uint32_t number);
 
 /* Put `node`, whose lease and kind are set, to one routee of a router; a message for all routees is
  * put to each of them. Returns as domi_mailbox_put(). */
-int domi_router_put_to_routees(domi_manager *manager, domi_house *face, domi_node *node);
+int domi_router_put_to_one_or_all_routees(domi_manager *manager, domi_house *face, domi_node *node);
 
 /* Stop a router and its routees. Returns as domi_house_ask_to_stop(). */
 int domi_router_stop(domi_manager *manager, domus_address address);
@@ -60,7 +60,7 @@ int domi_router_spawn_with_routees(domi_manager *manager, domi_house *parent,
                                    const domus_spawn_options *options, domus_address *ret_address);
 
 /* Give a closed router back to the free routers, so that it may be used again. */
-void domi_router_give_back(domi_manager *manager, domi_router *router);
+void domi_router_give_back_to_free_list(domi_manager *manager, domi_router *router);
 
 /* Stop all routers that an actor has made, because the actor ends or restarts. */
 void domi_router_stop_all_of_actor(domi_manager *manager, domi_house *house);

@@ -87,7 +87,7 @@ bool domi_router_check_before_open(const domi_router *router)
 }
 
 /* True if this routee takes no more messages, or was never spawned. */
-static bool has_routee_left(domus_address who)
+static bool does_routee_take_no_more_messages(domus_address who)
 {
     if (who.house == NULL)
         return true; /* the spawn of this routee has failed, so there is no actor */
@@ -104,7 +104,7 @@ bool domi_router_check_before_give_back(const domi_manager *manager, const domi_
     if (router->borrows)
         return true;
     for (uint32_t i = 0; i < get_routee_count(router); i++)
-        DOMI_CHECK(has_routee_left(domi_router_routee_at_index(router, i)));
+        DOMI_CHECK(does_routee_take_no_more_messages(domi_router_routee_at_index(router, i)));
     return true;
 }
 
@@ -187,7 +187,7 @@ void domi_routers_check(domi_routers *routers)
 
 /* Check that the load of a routee stands beside its address in the router. If the router was made
  * anew before the routee has ended, the address there is that of another routee. */
-static void check_place_of_routees_load(const domi_house *house)
+static void check_load_stands_beside_routee(const domi_house *house)
 {
     const char *load = (const char *)house->family->load;
     const domi_routee *routee =
@@ -199,7 +199,7 @@ static void check_place_of_routees_load(const domi_house *house)
     uint32_t lease =
         atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&routee->lease, memory_order_relaxed);
 
-    DOMI_CHECK((told == house && lease == self.lease) || has_routee_left(self));
+    DOMI_CHECK((told == house && lease == self.lease) || does_routee_take_no_more_messages(self));
 }
 
 void domi_house_check_routers(const domi_manager *manager, const domi_house *house)
@@ -209,7 +209,7 @@ void domi_house_check_routers(const domi_manager *manager, const domi_house *hou
     if (house->family == NULL)
         return;
     if (house->family->load != NULL)
-        check_place_of_routees_load(house);
+        check_load_stands_beside_routee(house);
     for (const domi_router *router = house->family->routers; router != NULL && count < WALKED_MAX;
          router = router->next) {
         DOMI_CHECK(router->owned);

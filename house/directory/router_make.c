@@ -28,7 +28,7 @@ void domi_routers_fini(domi_routers *routers)
     }
 }
 
-uint32_t domi_router_number(const domi_house *face)
+uint32_t domi_router_get_number(const domi_house *face)
 {
     return ((const domi_router *)(const void *)face)->number;
 }
@@ -118,7 +118,7 @@ static int take_free_or_new_router(domi_manager *manager, uint32_t count, bool b
     return router != NULL ? 0 : -ENOMEM;
 }
 
-void domi_router_give_back(domi_manager *manager, domi_router *router)
+void domi_router_give_back_to_free_list(domi_manager *manager, domi_router *router)
 {
     domi_routers *routers = manager->directory.routers;
     uint64_t life = atomic_load_explicit(&router->face.life, memory_order_relaxed);
@@ -163,7 +163,7 @@ static bool may_routees_live_in_pool(const struct order *order, bool per_thread)
             domi_pooled_home_for_spawn(order->manager, pool, order->behaviour) != NULL);
 }
 
-static int complete_and_check_order(struct order *order, const domus_routing *routing)
+static int complete_and_check_router_order(struct order *order, const domus_routing *routing)
 {
     uint32_t threads = order->manager->threads;
     bool per_thread = order->count == DOMUS_PER_THREAD;
@@ -247,7 +247,7 @@ static void give_back_stopped_routers_of_actor(domi_manager *manager, domi_famil
 
         if ((life & (DOMI_LIFE_CLOSED | DOMI_ROUTER_STOPPING)) == DOMI_LIFE_CLOSED) {
             *link = router->next;
-            domi_router_give_back(manager, router);
+            domi_router_give_back_to_free_list(manager, router);
         } else {
             link = &router->next;
         }
@@ -255,8 +255,8 @@ static void give_back_stopped_routers_of_actor(domi_manager *manager, domi_famil
 }
 
 /* Give a new router its name and its lease: from here on other threads may learn its address. */
-static int open_router_under_lease(const struct order *order, domi_router *router,
-                                   domus_address *ret_address)
+static int open_router_with_name_and_lease(const struct order *order, domi_router *router,
+                                           domus_address *ret_address)
 {
     uint64_t closed = atomic_load_explicit(&router->face.life, memory_order_relaxed);
     domus_address address = {&router->face, DOMI_LIFE_LEASE(closed)};
@@ -286,7 +286,7 @@ static int open_router_under_lease(const struct order *order, domi_router *route
     return 0;
 }
 
-static int spawn_routee_of_order(struct order *order, domus_address *ret_address)
+static int spawn_routee_by_router_order(struct order *order, domus_address *ret_address)
 {
     order->options.name = order->name;
     domi_manager *home = choose_home_of_routee(order, 0);
@@ -310,11 +310,11 @@ int domi_router_spawn_with_routees(domi_manager *manager, domi_house *parent,
         order.name = options->name;
         order.options.name = NULL;
     }
-    int error = complete_and_check_order(&order, routing);
+    int error = complete_and_check_router_order(&order, routing);
     if (error != 0)
         return error;
     if (order.count == 1)
-        return spawn_routee_of_order(&order, ret_address);
+        return spawn_routee_by_router_order(&order, ret_address);
     if (parent != NULL) {
         if (domi_family_get_or_make(parent) == NULL)
             return -ENOMEM;
@@ -325,12 +325,12 @@ int domi_router_spawn_with_routees(domi_manager *manager, domi_house *parent,
         return error;
     error = spawn_routees(&order, router);
     if (error == 0) {
-        error = open_router_under_lease(&order, router, ret_address);
+        error = open_router_with_name_and_lease(&order, router, ret_address);
         if (error != 0)
             stop_routees(&order, router, order.count);
     }
     if (error != 0)
-        domi_router_give_back(manager, router);
+        domi_router_give_back_to_free_list(manager, router);
     return error;
 }
 
@@ -413,9 +413,9 @@ int domus_route_to(domus_stack *stack, const domus_address *addresses, uint32_t 
     /* distances stand in the loads of borrowed routees, so the nearest one is the least loaded */
     if (order.routing.route == DOMUS_ROUTE_NEAR)
         order.routing.route = DOMUS_ROUTE_LEAST;
-    error = open_router_under_lease(&order, router, ret_address);
+    error = open_router_with_name_and_lease(&order, router, ret_address);
     if (error != 0)
-        domi_router_give_back(manager, router);
+        domi_router_give_back_to_free_list(manager, router);
     return error;
 }
 
@@ -430,6 +430,6 @@ void domi_router_stop_all_of_actor(domi_manager *manager, domi_house *house)
         uint64_t life =
             atomic_fetch_or_explicit(&router->face.life, DOMI_ROUTER_ORPHAN, memory_order_acq_rel);
         if ((life & DOMI_ROUTER_STOPPING) == 0)
-            domi_router_give_back(manager, router);
+            domi_router_give_back_to_free_list(manager, router);
     }
 }

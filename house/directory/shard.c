@@ -77,7 +77,7 @@ static bool put_notice_to_member(domi_manager *manager, const domi_member *membe
 }
 
 /* Deliver the publication that is under way to the next STEP_MEMBERS members. Under the lock. */
-static void deliver_to_some_members(domi_manager *manager, shard *self)
+static void deliver_to_next_members_under_lock(domi_manager *manager, shard *self)
 {
     domi_envelope *delivery = self->delivery;
     uint32_t shares = self->count < STEP_MEMBERS ? self->count : STEP_MEMBERS;
@@ -102,17 +102,17 @@ static void deliver_to_some_members(domi_manager *manager, shard *self)
         self->cursor = next;
     }
     if (left + unused != 0)
-        domi_delivery_drop_counts(manager, delivery, left + unused);
+        domi_delivery_drop_references(manager, delivery, left + unused);
 }
 
-/* Deliver the publication as deliver_to_some_members() does, with the lock of the members. Returns
- * true if there are more members. */
-static bool deliver_to_next_members(domus_stack *stack, shard *self)
+/* Deliver the publication as deliver_to_next_members_under_lock() does, with the lock of the
+ * members. Returns true if there are more members. */
+static bool lock_and_deliver_to_next_members(domus_stack *stack, shard *self)
 {
     const domi_house *house = domi_stack_get_house(stack);
 
     lock_memberships_of_pool(house);
-    deliver_to_some_members(stack->manager, self);
+    deliver_to_next_members_under_lock(stack->manager, self);
     bool more = self->cursor != NULL;
     unlock_memberships_of_pool(house);
     return more;
@@ -129,7 +129,7 @@ static void end_delivery_of_publication(domi_manager *manager, const domi_house 
     self->delivery = NULL;
     self->cursor = NULL;
     unlock_memberships_of_pool(house);
-    domi_delivery_drop_counts(manager, delivery, 1);
+    domi_delivery_drop_references(manager, delivery, 1);
 }
 
 /* Deliver the publication to the next members of the shard, and wait for the next step if some are
@@ -140,12 +140,12 @@ static int continue_delivery_of_publication(domus_stack *stack, void *self_,
     shard *self = self_;
 
     (void)answer;
-    if (deliver_to_next_members(stack, self)) {
+    if (lock_and_deliver_to_next_members(stack, self)) {
         /* A wait that has no promise resumes the shard in the next place of a run. */
         if (domus_wait_all(stack, continue_delivery_of_publication) == DOMUS_PARKED)
             return DOMUS_PARKED;
         /* the shard stops, or there is no memory to wait, so all members get the publication now */
-        while (deliver_to_next_members(stack, self))
+        while (lock_and_deliver_to_next_members(stack, self))
             ;
     }
     end_delivery_of_publication(stack->manager, domi_stack_get_house(stack));
@@ -271,7 +271,7 @@ static bool is_member_alive(const domi_member *member)
     return DOMI_LIFE_LEASE(life) == member->lease && (life & DOMI_LIFE_CLOSED) == 0;
 }
 
-void domi_group_handle_node_of_member(domi_manager *manager, domi_house *house, domi_node *node)
+void domi_group_let_member_join_or_leave(domi_manager *manager, domi_house *house, domi_node *node)
 {
     domi_member *member = (domi_member *)(void *)node;
 
@@ -296,7 +296,7 @@ void domi_group_handle_node_of_member(domi_manager *manager, domi_house *house, 
     unlock_memberships_of_pool(house);
 }
 
-void domi_group_drop_node_of_member(domi_manager *manager, domi_node *node)
+void domi_group_drop_late_node_of_member(domi_manager *manager, domi_node *node)
 {
     domi_member *member = (domi_member *)(void *)node;
 

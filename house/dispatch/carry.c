@@ -24,7 +24,8 @@ static_assert(HELD_HOUSE + sizeof(uintptr_t) <= 128, "fits behind the payload");
 
 /* --- one message ------------------------------------------------------------------------------ */
 
-static domi_envelope *copy_slot_to_envelope(const domi_belt_slot *slot, domi_envelope *envelope)
+static domi_envelope *copy_belt_slot_to_envelope(const domi_belt_slot *slot,
+                                                 domi_envelope *envelope)
 {
     envelope->node.lease = slot->lease;
     envelope->node.kind = DOMI_NOTICE;
@@ -36,7 +37,7 @@ static domi_envelope *copy_slot_to_envelope(const domi_belt_slot *slot, domi_env
 }
 
 __attribute__((noinline, cold)) static bool
-hold_message_for_exposed_house(domi_manager *manager, const domi_belt_slot *slot)
+hold_belt_message_for_exposed_house(domi_manager *manager, const domi_belt_slot *slot)
 {
     domi_envelope *envelope = domi_pool_take_object(manager, DOMI_SLAB_128);
     domi_house *house = slot->house;
@@ -44,7 +45,7 @@ hold_message_for_exposed_house(domi_manager *manager, const domi_belt_slot *slot
 
     if (envelope == NULL)
         return false;
-    memcpy((char *)copy_slot_to_envelope(slot, envelope) + HELD_HOUSE, &named, sizeof named);
+    memcpy((char *)copy_belt_slot_to_envelope(slot, envelope) + HELD_HOUSE, &named, sizeof named);
     domi_list_append_node(&manager->belts.held, &envelope->node);
     domi_house_set_slot_bits(house, domi_house_slot_bits(house) | DOMI_SLOT_HELD);
     return true;
@@ -66,12 +67,13 @@ DOMI_INLINE bool carry_message_to_house(domi_manager *manager, const domi_belt_s
     domi_house *house = slot->house;
 
     if (DOMI_UNLIKELY(domi_house_is_exposed(house)))
-        return hold_message_for_exposed_house(manager, slot);
+        return hold_belt_message_for_exposed_house(manager, slot);
     domi_envelope *envelope = domi_pool_take_object_maybe_bounded(manager, DOMI_SLAB_64, true);
     if (DOMI_UNLIKELY(envelope == NULL) &&
         (envelope = take_envelope_beyond_memory_bound(manager)) == NULL)
         return false;
-    domi_mailbox_deliver_belt_message(manager, house, &copy_slot_to_envelope(slot, envelope)->node);
+    domi_mailbox_deliver_belt_message(manager, house,
+                                      &copy_belt_slot_to_envelope(slot, envelope)->node);
     return true;
 }
 
@@ -79,8 +81,8 @@ DOMI_INLINE bool carry_message_to_house(domi_manager *manager, const domi_belt_s
 
 /* Let the receiver of a belt continue in the larger ring that this slot names, and free the old
  * ring. */
-__attribute__((noinline, cold)) static void change_to_larger_ring(domi_belt *belt,
-                                                                  const domi_belt_slot *slot)
+__attribute__((noinline, cold)) static void
+let_receiver_change_to_larger_ring(domi_belt *belt, const domi_belt_slot *slot)
 {
     domi_belt_slot *old = belt->read.slots;
 
@@ -104,7 +106,7 @@ __attribute__((noinline, cold)) static void change_to_larger_ring(domi_belt *bel
  *
  * A receiver that is faster than the sender looks at the slot that is filled next, so the sender
  * has to fetch its cache line again, and also the lines behind it that the CPU has read ahead. */
-static void await_stream_on_belt(const domi_manager *manager, domi_belt *belt)
+static void wait_for_more_slots_of_belt_stream(const domi_manager *manager, domi_belt *belt)
 {
     uint64_t some =
         (belt->read.mask + 1) / 2 < DOMI_BELT_LOOK ? (belt->read.mask + 1) / 2 : DOMI_BELT_LOOK;
@@ -136,7 +138,7 @@ DOMI_INLINE uint32_t take_messages_of_belt(domi_manager *manager, domi_belt *bel
         if (slot == NULL)
             break;
         if (DOMI_UNLIKELY(slot->house == NULL)) {
-            change_to_larger_ring(belt, slot);
+            let_receiver_change_to_larger_ring(belt, slot);
         } else if (DOMI_LIKELY(carry_message_to_house(manager, slot))) {
             count++;
         } else {
@@ -199,7 +201,7 @@ uint32_t domi_belts_take_some_messages(domi_manager *manager)
     take_over_linked_belts(manager);
     for (domi_belt **at = &manager->belts.on; *at != NULL;) {
         domi_belt *belt = *at;
-        await_stream_on_belt(manager, belt);
+        wait_for_more_slots_of_belt_stream(manager, belt);
         uint32_t taken = take_messages_of_belt(manager, belt, DOMI_BELT_LOOK);
 
         count += taken;

@@ -65,7 +65,7 @@ static void prefetch_sender_for_answer(const domi_node *node)
 
 /* Returns the lease for which mail is sorted; 0 if the slot is free. A free slot has its next lease
  * already, so mail for its last life that comes late becomes a dead letter. */
-static uint32_t get_lease_for_sorting(uint64_t life)
+static uint32_t get_lease_that_takes_sorted_mail(uint64_t life)
 {
     return (life & DOMI_LIFE_CLOSED) != 0 ? 0 : DOMI_LIFE_LEASE(life);
 }
@@ -73,7 +73,8 @@ static uint32_t get_lease_for_sorting(uint64_t life)
 /* Act on new mail in the mailboxes of a house: mark the house as full, record its load, let a stop
  * go on. The slot is not free, because another thread could be making an actor in a free slot by
  * now. */
-DOMI_INLINE void handle_new_mail_of_house(domi_manager *manager, domi_house *house, uint64_t life)
+DOMI_INLINE void update_house_after_new_mail(domi_manager *manager, domi_house *house,
+                                             uint64_t life)
 {
     if (DOMI_UNLIKELY(house->mail >= domi_mailbox_bound_of_mail(manager, house, life)))
         domi_mailbox_mark_full(house);
@@ -112,7 +113,7 @@ typedef struct taken_inbox {
 DOMI_INLINE domi_node *take_nodes_out_of_inbox(domi_manager *manager, domi_house *house,
                                                uint64_t mark)
 {
-    domi_node *newest = domi_mailbox_take_inbox(house, mark);
+    domi_node *newest = domi_mailbox_take_all_nodes_of_inbox(house, mark);
 
     manager->mail.alone = newest != NULL && newest->next == NULL;
     if (manager->mail.alone)
@@ -149,7 +150,7 @@ DOMI_INLINE void sort_nodes_to_mailboxes(domi_manager *manager, domi_house *hous
     /* acquire: pairs with the release in publish_life_word() (birth.c): late mail for the old life
      * may make home sort before the new actor's mount node arrives. */
     uint64_t life = atomic_load_explicit(&house->life, memory_order_acquire);
-    uint32_t lease = get_lease_for_sorting(life);
+    uint32_t lease = get_lease_that_takes_sorted_mail(life);
 
     while (node != NULL) {
         domi_node *next = node->next;
@@ -157,7 +158,7 @@ DOMI_INLINE void sort_nodes_to_mailboxes(domi_manager *manager, domi_house *hous
         node = next;
     }
     if (lease != 0)
-        handle_new_mail_of_house(manager, house, life);
+        update_house_after_new_mail(manager, house, life);
 }
 
 /* Deliver the nodes of one inbox, the oldest first. With `keeps_notices` the belts could not be
@@ -192,7 +193,7 @@ put_kept_notices_back_into_inbox(const taken_inbox *taken)
 
 /* Remove the mark of an inbox of which everything was delivered. If more nodes have come, no sender
  * has linked the house, so home does it. */
-static void remove_mark_of_inbox(domi_manager *manager, const taken_inbox *taken)
+static void remove_busy_mark_of_inbox(domi_manager *manager, const taken_inbox *taken)
 {
     uint64_t word = DOMI_INBOX_BUSY;
 
@@ -203,7 +204,7 @@ static void remove_mark_of_inbox(domi_manager *manager, const taken_inbox *taken
     else if (atomic_compare_exchange_strong_explicit(&taken->house->inbox, &word, 0,
                                                      memory_order_release, memory_order_relaxed))
         return;
-    domi_links_add_house(manager, taken->house);
+    domi_links_add_house_to_arrivals(manager, taken->house);
 }
 
 /* True if the belts hold nothing that was put before the nodes that were taken from an inbox. A
@@ -231,13 +232,14 @@ static bool take_all_messages_off_belts(domi_manager *manager)
  *   2. The belts are drained: a message that a sender put there before its put into one of these
  *      inboxes is there.
  *   3. The inboxes are delivered. */
-static void sort_inboxes_after_belts(domi_manager *manager, taken_inbox *taken, uint32_t count)
+static void sort_inboxes_after_draining_belts(domi_manager *manager, taken_inbox *taken,
+                                              uint32_t count)
 {
     bool drained = take_all_messages_off_belts(manager);
 
     for (uint32_t i = 0; i < count; i++) {
         deliver_nodes_of_inbox(manager, &taken[i], !drained);
-        remove_mark_of_inbox(manager, &taken[i]);
+        remove_busy_mark_of_inbox(manager, &taken[i]);
     }
 }
 
@@ -246,7 +248,7 @@ void domi_mailbox_sort_inbox(domi_manager *manager, domi_house *house)
     DOMI_CHECK(house->home == manager && !domi_house_is_exposed(house));
     if (domi_manager_has_belts(manager)) {
         taken_inbox taken = take_nodes_of_arrived_house(manager, house, DOMI_INBOX_BUSY);
-        sort_inboxes_after_belts(manager, &taken, 1);
+        sort_inboxes_after_draining_belts(manager, &taken, 1);
     } else {
         taken_inbox taken = take_nodes_of_arrived_house(manager, house, 0);
         deliver_nodes_of_inbox(manager, &taken, false);
@@ -270,11 +272,11 @@ void domi_mailbox_deliver_belt_message(domi_manager *manager, domi_house *house,
 {
     /* acquire: the comment in sort_nodes_to_mailboxes() says why. */
     uint64_t life = atomic_load_explicit(&house->life, memory_order_acquire);
-    uint32_t lease = get_lease_for_sorting(life);
+    uint32_t lease = get_lease_that_takes_sorted_mail(life);
 
     sort_node_of_inbox(manager, house, node, lease);
     if (lease != 0)
-        handle_new_mail_of_house(manager, house, life);
+        update_house_after_new_mail(manager, house, life);
 }
 
 /* Record that the inbox of an exposed house has to be sorted when the house is back. Returns false
@@ -308,13 +310,13 @@ uint32_t domi_inboxes_sort_all_of_list(domi_manager *manager, domi_house *list)
             DOMI_CHECK(house->home == manager);
             taken[marked++] = take_nodes_of_arrived_house(manager, house, DOMI_INBOX_BUSY);
             if (marked == SORTED_AT_ONCE) {
-                sort_inboxes_after_belts(manager, taken, marked);
+                sort_inboxes_after_draining_belts(manager, taken, marked);
                 marked = 0;
             }
         }
         house = next;
     }
     if (marked != 0)
-        sort_inboxes_after_belts(manager, taken, marked);
+        sort_inboxes_after_draining_belts(manager, taken, marked);
     return count;
 }

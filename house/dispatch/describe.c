@@ -26,7 +26,7 @@
 #define PROMISES_MAX 8u
 #define NS_OF_MS     UINT64_C(1000000) /* nanoseconds in a millisecond */
 
-void domi_text_append_words(domi_text *text, const char *format, ...)
+void domi_text_append_formatted(domi_text *text, const char *format, ...)
 {
     bool room = text->length < text->size;
     va_list arguments;
@@ -54,27 +54,27 @@ void domi_text_append_name_of_actor(domi_text *text, const domus_config *config,
     const domi_house *house = address.house;
 
     if (house == NULL) {
-        domi_text_append_words(text, "nobody");
+        domi_text_append_formatted(text, "nobody");
         return;
     }
     if (domi_house_is_remote(house))
-        domi_text_append_words(text, "remote %" PRIu32 ".%" PRIu32,
-                               domi_remote_of_face(address.house)->index, address.lease);
+        domi_text_append_formatted(text, "remote %" PRIu32 ".%" PRIu32,
+                                   domi_remote_of_face(address.house)->index, address.lease);
     else if (house->home == NULL)
-        domi_text_append_words(text, "router.%" PRIu32, address.lease);
+        domi_text_append_formatted(text, "router.%" PRIu32, address.lease);
     else
-        domi_text_append_words(text, "%" PRIu32 "/%" PRIu32 ".%" PRIu32, house->home->index,
-                               domi_slots_number_of_house(house), address.lease);
+        domi_text_append_formatted(text, "%" PRIu32 "/%" PRIu32 ".%" PRIu32, house->home->index,
+                                   domi_slots_number_of_house(house), address.lease);
     if (config->log.addresses)
-        domi_text_append_words(text, " (%p)", (const void *)house);
+        domi_text_append_formatted(text, " (%p)", (const void *)house);
 }
 
 /* --- mail, timers ----------------------------------------------------------------------------- */
 
-static void add_count_of_list(domi_text *text, const char *what, uint32_t count)
+static void append_count_of_list_to_text(domi_text *text, const char *what, uint32_t count)
 {
-    domi_text_append_words(text, " %" PRIu32 "%s %s", count, count == LOOKS_MAX ? " or more" : "",
-                           what);
+    domi_text_append_formatted(text, " %" PRIu32 "%s %s", count,
+                               count == LOOKS_MAX ? " or more" : "", what);
 }
 
 static uint32_t count_nodes_of_list(const domi_node *tail)
@@ -91,26 +91,27 @@ static uint32_t count_nodes_of_list(const domi_node *tail)
     return count;
 }
 
-static void add_mail_of_house(domi_text *text, const domi_house *house)
+static void describe_mail_of_house(domi_text *text, const domi_house *house)
 {
     static const char *const kinds[DOMI_MAILBOXES] = {
         [DOMI_REPLY] = "replies,",  [DOMI_EXCEPTION] = "exceptions,", [DOMI_ASK] = "asks,",
         [DOMI_NOTICE] = "notices,", [DOMI_EVENT] = "events,",
     };
 
-    domi_text_append_words(text, "  mail:");
+    domi_text_append_formatted(text, "  mail:");
     for (uint32_t kind = 0; kind < DOMI_MAILBOXES; kind++)
-        add_count_of_list(text, kinds[kind], count_nodes_of_list(house->tails[kind]));
+        append_count_of_list_to_text(text, kinds[kind], count_nodes_of_list(house->tails[kind]));
     if (domi_house_is_ordered(house))
-        domi_text_append_words(text, " %" PRIu32 " in their order,", domi_order_count_mail(house));
-    domi_text_append_words(text, " %" PRIu32 " not sorted", domi_mailbox_depth_of_inbox(house));
+        domi_text_append_formatted(text, " %" PRIu32 " in their order,",
+                                   domi_order_count_mail(house));
+    domi_text_append_formatted(text, " %" PRIu32 " not sorted", domi_mailbox_depth_of_inbox(house));
     if (house->family != NULL && house->family->stashed != 0)
-        domi_text_append_words(text, ", %" PRIu32 " put aside", house->family->stashed);
-    domi_text_append_words(text, "\n");
+        domi_text_append_formatted(text, ", %" PRIu32 " put aside", house->family->stashed);
+    domi_text_append_formatted(text, "\n");
 }
 
-static void add_relations_of_actor(const domi_manager *manager, domi_text *text,
-                                   const domi_house *house)
+static void describe_relations_of_actor(const domi_manager *manager, domi_text *text,
+                                        const domi_house *house)
 {
     uint32_t timers = 0;
     uint32_t descriptors = 0;
@@ -133,74 +134,75 @@ static void add_relations_of_actor(const domi_manager *manager, domi_text *text,
              watch = watch->next)
             watches++;
     }
-    domi_text_append_words(text, "  parent ");
+    domi_text_append_formatted(text, "  parent ");
     domi_text_append_name_of_actor(text, manager->config,
                                    house->parent != NULL ? domi_house_get_address(house->parent)
                                                          : (domus_address){NULL, 0});
-    domi_text_append_words(text, ",");
-    add_count_of_list(text, "children,", domi_house_count_children(house));
-    add_count_of_list(text, "timers,", timers);
-    add_count_of_list(text, "descriptors,", descriptors);
-    add_count_of_list(text, "watchers,", watchers);
-    add_count_of_list(text, "watches\n", watches);
+    domi_text_append_formatted(text, ",");
+    append_count_of_list_to_text(text, "children,", domi_house_count_children(house));
+    append_count_of_list_to_text(text, "timers,", timers);
+    append_count_of_list_to_text(text, "descriptors,", descriptors);
+    append_count_of_list_to_text(text, "watchers,", watchers);
+    append_count_of_list_to_text(text, "watches\n", watches);
 }
 
 /* --- conversations ---------------------------------------------------------------------------- */
 
-static void add_times_of_promise(const domi_manager *manager, domi_text *text,
-                                 const domi_promise *promise)
+static void describe_times_of_promise(const domi_manager *manager, domi_text *text,
+                                      const domi_promise *promise)
 {
     uint64_t now_ns = manager->now_ns;
     uint64_t end_ns = promise->wheel.expires_ns;
 
-    domi_text_append_words(text, ", since %" PRIu64 " ms",
-                           (now_ns - promise->wait.since_ns) / NS_OF_MS);
+    domi_text_append_formatted(text, ", since %" PRIu64 " ms",
+                               (now_ns - promise->wait.since_ns) / NS_OF_MS);
     if (promise->timed)
-        domi_text_append_words(text, ", %" PRIu64 " ms left",
-                               end_ns > now_ns ? (end_ns - now_ns) / NS_OF_MS : 0);
+        domi_text_append_formatted(text, ", %" PRIu64 " ms left",
+                                   end_ns > now_ns ? (end_ns - now_ns) / NS_OF_MS : 0);
 }
 
-static void add_promise_of_conversation(const domi_manager *manager, domi_text *text,
-                                        const domi_promise *promise)
+static void describe_promise_of_conversation(const domi_manager *manager, domi_text *text,
+                                             const domi_promise *promise)
 {
     if (promise->state == DOMI_PROMISE_FAILED) {
-        domi_text_append_words(text, "      something that is over (%d)\n", promise->answer.error);
+        domi_text_append_formatted(text, "      something that is over (%d)\n",
+                                   promise->answer.error);
         return;
     }
     switch ((domi_promise_kind)promise->kind) {
     case DOMI_PROMISE_ASK:
-        domi_text_append_words(text, "      ask %s to ", domi_type_name(promise->wait.asked));
+        domi_text_append_formatted(text, "      ask %s to ", domi_type_name(promise->wait.asked));
         domi_text_append_name_of_actor(text, manager->config, promise->target);
         break;
     case DOMI_PROMISE_SLEEP:
-        domi_text_append_words(text, "      sleep");
+        domi_text_append_formatted(text, "      sleep");
         break;
     case DOMI_PROMISE_RECEIVE:
-        domi_text_append_words(text, "      receive");
+        domi_text_append_formatted(text, "      receive");
         for (const domus_type *const *type = promise->pattern->types; type != NULL && *type != NULL;
              type++)
-            domi_text_append_words(text, " %s", domi_type_name(*type));
+            domi_text_append_formatted(text, " %s", domi_type_name(*type));
         break;
     case DOMI_PROMISE_BLOCKING:
-        domi_text_append_words(text, "      blocking work");
+        domi_text_append_formatted(text, "      blocking work");
         break;
     case DOMI_PROMISE_FLUSH:
-        domi_text_append_words(text, "      bytes to leave");
+        domi_text_append_formatted(text, "      bytes to leave");
         break;
     case DOMI_PROMISE_BEGIN:
-        domi_text_append_words(text, "      the begin of that ask");
+        domi_text_append_formatted(text, "      the begin of that ask");
         break;
     case DOMI_PROMISE_PEER: /* the promise for a peer's request belongs to no conversation */
     default:
-        domi_text_append_words(text, "      something else");
+        domi_text_append_formatted(text, "      something else");
         break;
     }
-    add_times_of_promise(manager, text, promise);
-    domi_text_append_words(text, "\n");
+    describe_times_of_promise(manager, text, promise);
+    domi_text_append_formatted(text, "\n");
 }
 
-static void add_conversation_of_actor(const domi_manager *manager, domi_text *text,
-                                      const domus_stack *stack)
+static void describe_conversation_of_actor(const domi_manager *manager, domi_text *text,
+                                           const domus_stack *stack)
 {
     static const char *const waits[] = {
         [DOMI_WAIT_NONE] = "waits for nothing",      [DOMI_WAIT_ONE] = "waits for one of",
@@ -209,29 +211,29 @@ static void add_conversation_of_actor(const domi_manager *manager, domi_text *te
     };
     uint32_t told = 0;
 
-    domi_text_append_words(
+    domi_text_append_formatted(
         text, "    begun by %s%s%s %s",
         stack->begun_by != NULL ? domi_type_name(stack->begun_by) : "something else",
         stack->barrier ? ", holds the barrier," : "", stack->cancelled ? ", cancelled," : "",
         stack->wait <= DOMI_WAIT_KEPT ? waits[stack->wait] : "waits");
     if (stack->wait != DOMI_WAIT_KEPT)
-        domi_text_append_words(text, " %" PRIu32, stack->pending);
+        domi_text_append_formatted(text, " %" PRIu32, stack->pending);
     if (stack->ask != NULL) {
-        domi_text_append_words(text, ", to answer ");
+        domi_text_append_formatted(text, ", to answer ");
         domi_text_append_name_of_actor(
             text, manager->config, (domus_address){stack->ask->sender, stack->ask->sender_lease});
     }
-    domi_text_append_words(text, "\n");
+    domi_text_append_formatted(text, "\n");
     for (const domi_promise *promise = stack->waiting; promise != NULL && told < PROMISES_MAX;
          promise = promise->next, told++)
-        add_promise_of_conversation(manager, text, promise);
+        describe_promise_of_conversation(manager, text, promise);
     if (stack->pending > told)
-        domi_text_append_words(text, "      and %" PRIu32 " more\n", stack->pending - told);
+        domi_text_append_formatted(text, "      and %" PRIu32 " more\n", stack->pending - told);
 }
 
 /* --- a house ---------------------------------------------------------------------------------- */
 
-static void add_marks_of_house(domi_text *text, uint32_t marks)
+static void describe_marks_of_house(domi_text *text, uint32_t marks)
 {
     static const struct {
         uint32_t mark;    /* a mark of a house that a description names, as a bit */
@@ -247,34 +249,34 @@ static void add_marks_of_house(domi_text *text, uint32_t marks)
 
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if ((marks & words[i].mark) != 0)
-            domi_text_append_words(text, ", %s", words[i].word);
+            domi_text_append_formatted(text, ", %s", words[i].word);
     }
 }
 
-static void add_address_and_behaviour(const domi_manager *manager, domi_text *text,
-                                      const domi_house *house)
+static void describe_address_and_behaviour(const domi_manager *manager, domi_text *text,
+                                           const domi_house *house)
 {
     uint64_t life = domi_house_life_word(house);
     const domi_family *family = house->family;
     char name[DOMI_NAME_MAX + 1];
 
-    domi_text_append_words(text, "actor ");
+    domi_text_append_formatted(text, "actor ");
     domi_text_append_name_of_actor(text, manager->config, domi_house_get_address(house));
-    domi_text_append_words(text, " %s", domi_behaviour_name(house->behaviour));
+    domi_text_append_formatted(text, " %s", domi_behaviour_name(house->behaviour));
     if (family != NULL && family->name_slot != DOMI_NAMELESS && manager->directory.names != NULL &&
         domi_names_copy_name_of_slot(manager->directory.names, family->name_slot, name) == 0)
-        domi_text_append_words(text, " \"%s\"", name);
+        domi_text_append_formatted(text, " \"%s\"", name);
     if (family != NULL && family->grain != NULL)
-        domi_text_append_words(text, " (%s of the grains %s)", family->grain->key,
-                               family->grain->kind->name);
-    domi_text_append_words(text, ": %s%s%s%s", domi_house_name_of_state(house->state),
-                           house->behaviour->kind == DOMUS_CHANNELS ? ", channels actor" : "",
-                           (life & DOMI_LIFE_STOP) != 0 ? ", asked to stop" : "",
-                           (life & DOMI_LIFE_FULL) != 0 ? ", full" : "");
-    add_marks_of_house(text, house->marks);
+        domi_text_append_formatted(text, " (%s of the grains %s)", family->grain->key,
+                                   family->grain->kind->name);
+    domi_text_append_formatted(text, ": %s%s%s%s", domi_house_name_of_state(house->state),
+                               house->behaviour->kind == DOMUS_CHANNELS ? ", channels actor" : "",
+                               (life & DOMI_LIFE_STOP) != 0 ? ", asked to stop" : "",
+                               (life & DOMI_LIFE_FULL) != 0 ? ", full" : "");
+    describe_marks_of_house(text, house->marks);
     if (house->reason != 0)
-        domi_text_append_words(text, ", failed with %d", house->reason);
-    domi_text_append_words(text, "\n");
+        domi_text_append_formatted(text, ", failed with %d", house->reason);
+    domi_text_append_formatted(text, "\n");
 }
 
 void domi_house_describe(const domi_manager *manager, const domi_house *house, domi_text *text)
@@ -284,23 +286,23 @@ void domi_house_describe(const domi_manager *manager, const domi_house *house, d
     /* Only address and behaviour of such a house may be read: a thief may run an exposed house now,
      * and another thread may have spawned a CREATED house whose mount has not arrived here. */
     if (domi_house_is_exposed(house) || house->state == DOMI_CREATED) {
-        domi_text_append_words(text, "actor ");
+        domi_text_append_formatted(text, "actor ");
         domi_text_append_name_of_actor(text, manager->config, domi_house_get_address(house));
-        domi_text_append_words(text, " %s: %s\n",
-                               domi_behaviour_name(domi_house_get_behaviour(house)),
-                               domi_house_is_exposed(house) ? "shown to other threads" : "CREATED");
+        domi_text_append_formatted(
+            text, " %s: %s\n", domi_behaviour_name(domi_house_get_behaviour(house)),
+            domi_house_is_exposed(house) ? "shown to other threads" : "CREATED");
         return;
     }
-    add_address_and_behaviour(manager, text, house);
-    add_mail_of_house(text, house);
-    add_relations_of_actor(manager, text, house);
-    if (domi_house_count_parked(house) != 0)
-        domi_text_append_words(text, "  %" PRIu32 " conversations:\n",
-                               domi_house_count_parked(house));
+    describe_address_and_behaviour(manager, text, house);
+    describe_mail_of_house(text, house);
+    describe_relations_of_actor(manager, text, house);
+    if (domi_house_count_parked_conversations(house) != 0)
+        domi_text_append_formatted(text, "  %" PRIu32 " conversations:\n",
+                                   domi_house_count_parked_conversations(house));
     for (const domus_stack *stack = house->stacks; stack != NULL && told < CONVERSATIONS_MAX;
          stack = stack->next, told++)
-        add_conversation_of_actor(manager, text, stack);
-    if (domi_house_count_parked(house) > told)
-        domi_text_append_words(text, "    and %" PRIu32 " more\n",
-                               domi_house_count_parked(house) - told);
+        describe_conversation_of_actor(manager, text, stack);
+    if (domi_house_count_parked_conversations(house) > told)
+        domi_text_append_formatted(text, "    and %" PRIu32 " more\n",
+                                   domi_house_count_parked_conversations(house) - told);
 }

@@ -13,7 +13,7 @@ typedef struct domi_text {
 } domi_text;
 
 /* Append printed words to the text, as far as they fit. */
-void domi_text_append_words(domi_text *text, const char *format, ...)
+void domi_text_append_formatted(domi_text *text, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* Returns true if all of the text fits into its buffer. Otherwise the text is cut back to the

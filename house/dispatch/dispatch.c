@@ -24,11 +24,11 @@ DOMI_INLINE void handle_mail_of_only_mailbox(domi_run *run, uint32_t kind)
             domi_run_handle_next_reply(run);
         while (house->tails[kind] != NULL && run->left != 0);
     } else {
-        domi_stack_prepare_in_run(run->stack, run->manager, house);
+        domi_stack_set_up_in_frame_of_run(run->stack, run->manager, house);
         do
             domi_run_handle_next_message(run, kind);
         while (house->tails[kind] != NULL && run->left != 0 &&
-               domi_run_may_take_mail_of_mailbox(run->manager, house));
+               domi_run_may_take_mail_without_order(run->manager, house));
     }
     domi_run_count_handled_messages(run, kind, before);
     for (uint32_t later = kind + 1; later < DOMI_MAILBOXES; later++)

@@ -13,7 +13,7 @@
 
 /* Set the number of messages that a run handles at most, and from it the number of places that are
  * kept for a later kind. */
-static inline void domi_manager_set_run_limit(domi_manager *manager, uint32_t messages)
+static inline void domi_manager_set_messages_per_run(domi_manager *manager, uint32_t messages)
 {
     /* A run of fewer than 64 messages keeps an eighth, so that all kept places together are fewer
      * than the run has. */

@@ -32,21 +32,21 @@ static void check_slot_without_actor(const domi_house *house)
 {
     DOMI_CHECK((house->marks & ~DOMI_MARK_DEAD) == 0);
     DOMI_CHECK(house->mail == 0 && domi_house_count_events(house) == 0 && house->replies == 0);
-    DOMI_CHECK(house->stacks == NULL && domi_house_count_parked(house) == 0 &&
+    DOMI_CHECK(house->stacks == NULL && domi_house_count_parked_conversations(house) == 0 &&
                house->attached == NULL);
     DOMI_CHECK(house->family == NULL);
 }
 
 /* Check that each count in a house that stands beside a list is zero if and only if the list is
  * empty. */
-static void check_counts_beside_lists(const domi_house *house)
+static void check_counts_against_their_lists(const domi_house *house)
 {
     DOMI_CHECK((house->mail == 0) ==
                (house->tails[DOMI_ASK] == NULL && house->tails[DOMI_NOTICE] == NULL &&
                 domi_order_count_mail(house) == 0));
     DOMI_CHECK((house->replies == 0) == (house->tails[DOMI_REPLY] == NULL));
     DOMI_CHECK((domi_house_count_events(house) == 0) == (house->tails[DOMI_EVENT] == NULL));
-    DOMI_CHECK((domi_house_count_parked(house) == 0) == (house->stacks == NULL));
+    DOMI_CHECK((domi_house_count_parked_conversations(house) == 0) == (house->stacks == NULL));
 }
 
 /* Check that each mark of a house agrees with the field that it stands for. */
@@ -57,7 +57,7 @@ static void check_marks_against_fields(const domi_manager *home, const domi_hous
 
     DOMI_CHECK(has_house_mark(house, DOMI_MARK_BARRIER) == has_holder);
     DOMI_CHECK(has_house_mark(house, DOMI_MARK_SATURATED) ==
-               (domi_house_count_parked(house) >= home->limits.conversations_max &&
+               (domi_house_count_parked_conversations(house) >= home->limits.conversations_max &&
                 house != home->gateway));
     DOMI_CHECK(has_house_mark(house, DOMI_MARK_RECEIVING) == receives);
     DOMI_CHECK(implies(has_house_mark(house, DOMI_MARK_FRESH),
@@ -84,7 +84,7 @@ static void check_house_with_living_actor(const domi_manager *home, const domi_h
 {
     DOMI_CHECK((domi_house_life_word(house) & DOMI_LIFE_CLOSED) == 0);
     DOMI_CHECK(house->behaviour != NULL && house->self != NULL);
-    check_counts_beside_lists(house);
+    check_counts_against_their_lists(house);
     check_marks_against_fields(home, house);
     DOMI_CHECK(implies(house->state == DOMI_WAITING, !domi_house_is_runnable(house)));
 }
@@ -98,7 +98,7 @@ void domi_house_check_fields(const domi_manager *home, const domi_house *house)
         break;
     case DOMI_MOUNTING:
         DOMI_CHECK(house->stacks == NULL && !has_house_mark(house, DOMI_MARK_STOPPING));
-        check_counts_beside_lists(house);
+        check_counts_against_their_lists(house);
         break;
     case DOMI_WAITING:
     case DOMI_READY:
@@ -168,7 +168,7 @@ static uint32_t check_parked_stack(const domi_house *house, const domus_stack *s
     for (const domi_promise *promise = stack->waiting; promise != NULL; promise = promise->next) {
         DOMI_CHECK(domi_promise_is_awaited(promise) && promise->previous == previous);
         DOMI_CHECK(domi_promise_get_stack(promise) == stack);
-        domi_promise_check(promise);
+        domi_promise_check_fields(promise);
         asks += promise->kind == DOMI_PROMISE_ASK;
         pending++;
         previous = promise;
@@ -176,7 +176,7 @@ static uint32_t check_parked_stack(const domi_house *house, const domus_stack *s
     for (const domi_promise *promise = stack->answers; promise != NULL;
          promise = domi_promise_of_next_answer(promise)) {
         DOMI_CHECK(promise->state == DOMI_PROMISE_DONE && domi_promise_get_stack(promise) == stack);
-        domi_promise_check(promise);
+        domi_promise_check_fields(promise);
     }
     DOMI_CHECK(pending == stack->pending);
     return asks;
@@ -196,7 +196,7 @@ static void check_parked_stacks(const domi_house *house)
         count++;
         previous = stack;
     }
-    DOMI_CHECK(count == domi_house_count_parked(house));
+    DOMI_CHECK(count == domi_house_count_parked_conversations(house));
     DOMI_CHECK(asks == house->asks);
 }
 
@@ -225,7 +225,7 @@ bool domi_house_is_sound(const domi_manager *home, const domi_house *house)
 
 /* Check a house of a thread that rests. A thief may use an exposed house, and a thread that spawns
  * may use a CREATED one, so these are not read. */
-static void check_house_at_rest(void *house_, void *home)
+static void check_house_of_resting_thread(void *house_, void *home)
 {
     const domi_house *house = house_;
 
@@ -237,14 +237,14 @@ static void check_house_at_rest(void *house_, void *home)
 
 void domi_manager_check_houses(domi_manager *home)
 {
-    domi_slots_visit_all(home, check_house_at_rest, home);
+    domi_slots_visit_all(home, check_house_of_resting_thread, home);
     if (home->directory.routers != NULL)
         domi_routers_check(home->directory.routers);
 }
 
 /* --- a promise -------------------------------------------------------------------------------- */
 
-void domi_promise_check(const domi_promise *promise)
+void domi_promise_check_fields(const domi_promise *promise)
 {
     switch (promise->state) {
     /* only the first promise of a stack can be FREE, because it is a part of the stack */

@@ -18,7 +18,7 @@ void domi_house_check_fields(const domi_manager *home, const domi_house *house);
 void domi_house_check_lists(const domi_manager *home, const domi_house *house);
 
 /* Check a promise. The thread that runs the house of its conversation calls it. */
-void domi_promise_check(const domi_promise *promise);
+void domi_promise_check_fields(const domi_promise *promise);
 
 /* Check a house at the end of a run, for DOMI_CHECK_SLOW: by domi_house_check_fields(), and in one
  * run of 64 by domi_house_check_lists(). Always returns true, because a check that fails ends the

@@ -38,17 +38,17 @@ static void fail_because_kind_never_arrives(domi_manager *manager, domi_house *h
     fail_check_of_unused_slot("a node of this kind never comes to the house itself");
 }
 
-static bool fail_because_kind_is_no_begun_event(domi_manager *manager, domi_house *house,
-                                                domi_node *node)
+static bool fail_because_kind_has_no_event_to_begin(domi_manager *manager, domi_house *house,
+                                                    domi_node *node)
 {
     (void)manager, (void)house, (void)node;
     fail_check_of_unused_slot("a node of this kind never lies in an event mailbox");
 }
 
-static void fail_because_kind_is_no_ended_event(domi_manager *manager, domi_house *house,
-                                                domi_node *node)
+static void fail_because_kind_has_no_event_to_end(domi_manager *manager, domi_house *house,
+                                                  domi_node *node)
 {
-    (void)fail_because_kind_is_no_begun_event(manager, house, node);
+    (void)fail_because_kind_has_no_event_to_begin(manager, house, node);
 }
 
 static void fail_because_kind_is_never_dropped(domi_manager *manager, domi_node *node)
@@ -57,7 +57,7 @@ static void fail_because_kind_is_never_dropped(domi_manager *manager, domi_node 
     fail_check_of_unused_slot("a node of this kind is never dropped by the table");
 }
 
-static void fail_because_kind_is_never_noted(domi_manager *home, domi_node *node)
+static void fail_because_kind_leaves_no_note(domi_manager *home, domi_node *node)
 {
     (void)home, (void)node;
     fail_check_of_unused_slot("a node of this kind is never noted");
@@ -75,7 +75,7 @@ static void end_event_without_work(domi_manager *manager, domi_house *house, dom
     (void)manager, (void)house, (void)node;
 }
 
-static void keep_object_attached(domi_manager *manager, domi_node *node)
+static void leave_attached_object_uncancelled(domi_manager *manager, domi_node *node)
 {
     (void)manager, (void)node;
 }
@@ -109,14 +109,14 @@ static void end_event_of_timer(domi_manager *manager, domi_house *house, domi_no
 {
     bool was_idle_timer = is_idle_timer(get_timer_of_node(node));
 
-    domi_timer_end_event(manager, get_timer_of_node(node));
+    domi_timer_free_or_rearm_after_event(manager, get_timer_of_node(node));
     if (was_idle_timer)
         domi_house_check_idle_time(manager, house);
 }
 
 static void carry_out_note_of_timer(domi_manager *home, domi_node *node)
 {
-    domi_timer_carry_out_note(home, get_timer_of_node(node));
+    domi_timer_carry_out_note_of_thief(home, get_timer_of_node(node));
 }
 
 static void cancel_attached_timer(domi_manager *manager, domi_node *node)
@@ -128,7 +128,7 @@ static void cancel_attached_timer(domi_manager *manager, domi_node *node)
 
 static void carry_out_note_of_promise(domi_manager *home, domi_node *node)
 {
-    domi_promise_carry_out_note(home, (domi_promise *)(void *)node);
+    domi_promise_carry_out_note_of_thief(home, (domi_promise *)(void *)node);
 }
 
 /* --- watches on memory ------------------------------------------------------------------------ */
@@ -141,7 +141,7 @@ static domi_memory_watch *get_memory_watch_of_node(domi_node *node)
 static bool begin_event_of_memory_watch(domi_manager *manager, domi_house *house, domi_node *node)
 {
     (void)house;
-    return domi_memory_watch_begin_event(manager, get_memory_watch_of_node(node));
+    return domi_memory_watch_read_levels_for_event(manager, get_memory_watch_of_node(node));
 }
 
 static void end_event_of_memory_watch(domi_manager *manager, domi_house *house, domi_node *node)
@@ -195,7 +195,8 @@ static void cancel_attached_descriptor_watch(domi_manager *manager, domi_node *n
 /* --- houses ----------------------------------------------------------------------------------- */
 
 /* Handle the event of a child's node here, so that no row of the parent's behaviour gets it. */
-static bool begin_event_of_child(domi_manager *manager, domi_house *house, domi_node *node)
+static bool handle_event_of_child_without_row(domi_manager *manager, domi_house *house,
+                                              domi_node *node)
 {
     domi_family_handle_event_of_child(manager, house, node);
     return false;
@@ -208,28 +209,29 @@ static bool begin_event_of_child(domi_manager *manager, domi_house *house, domi_
 #define ROW_OF_MESSAGE                                                                             \
     {                                                                                              \
         .handle_arrival = fail_because_kind_never_arrives,                                         \
-        .begin_event = fail_because_kind_is_no_begun_event,                                        \
-        .end_event = fail_because_kind_is_no_ended_event,                                          \
+        .begin_event = fail_because_kind_has_no_event_to_begin,                                    \
+        .end_event = fail_because_kind_has_no_event_to_end,                                        \
         .drop = fail_because_kind_is_never_dropped,                                                \
-        .carry_out_note = fail_because_kind_is_never_noted,                                        \
+        .carry_out_note = fail_because_kind_leaves_no_note,                                        \
         .cancel = fail_because_kind_is_never_attached,                                             \
     }
 
 #define ROW_OF_STACK                                                                               \
     {                                                                                              \
         .handle_arrival = fail_because_kind_never_arrives,                                         \
-        .begin_event = fail_because_kind_is_no_begun_event,                                        \
-        .end_event = fail_because_kind_is_no_ended_event, .drop = domi_stack_drop_node,            \
-        .carry_out_note = fail_because_kind_is_never_noted,                                        \
+        .begin_event = fail_because_kind_has_no_event_to_begin,                                    \
+        .end_event = fail_because_kind_has_no_event_to_end,                                        \
+        .drop = domi_stack_drop_exception_node,                                                    \
+        .carry_out_note = fail_because_kind_leaves_no_note,                                        \
         .cancel = fail_because_kind_is_never_attached,                                             \
     }
 
 #define ROW_OF_PROMISE                                                                             \
     {                                                                                              \
         .handle_arrival = fail_because_kind_never_arrives,                                         \
-        .begin_event = fail_because_kind_is_no_begun_event,                                        \
-        .end_event = fail_because_kind_is_no_ended_event, .drop = domi_stack_drop_node,            \
-        .carry_out_note = carry_out_note_of_promise,                                               \
+        .begin_event = fail_because_kind_has_no_event_to_begin,                                    \
+        .end_event = fail_because_kind_has_no_event_to_end,                                        \
+        .drop = domi_stack_drop_exception_node, .carry_out_note = carry_out_note_of_promise,       \
         .cancel = fail_because_kind_is_never_attached,                                             \
     }
 
@@ -251,27 +253,27 @@ const domi_kind domi_kinds[DOMI_SLAB_KINDS] = {
             .handle_arrival = fail_because_kind_never_arrives,
             .begin_event = begin_event_of_timer,
             .end_event = end_event_of_timer,
-            .drop = domi_timer_drop_node,
+            .drop = domi_timer_free_with_dropped_event,
             .carry_out_note = carry_out_note_of_timer,
             .cancel = cancel_attached_timer,
         },
     [DOMI_SLAB_WATCH] =
         {
-            .handle_arrival = domi_watch_handle_arrived_node,
-            .begin_event = domi_watch_begin_event,
-            .end_event = domi_watch_end_event,
-            .drop = domi_watch_drop_node,
-            .carry_out_note = fail_because_kind_is_never_noted,
+            .handle_arrival = domi_watch_attach_or_detach_by_node,
+            .begin_event = domi_watch_prepare_event_to_handle,
+            .end_event = domi_watch_drop_reference_after_event,
+            .drop = domi_watch_drop_unhandled_node,
+            .carry_out_note = fail_because_kind_leaves_no_note,
             /* an attached watch belongs to its watcher, which is another actor, so it stays */
-            .cancel = keep_object_attached,
+            .cancel = leave_attached_object_uncancelled,
         },
     [DOMI_SLAB_UNWATCH] =
         {
-            .handle_arrival = domi_watch_handle_arrived_node,
-            .begin_event = fail_because_kind_is_no_begun_event,
-            .end_event = fail_because_kind_is_no_ended_event,
-            .drop = domi_watch_drop_node,
-            .carry_out_note = fail_because_kind_is_never_noted,
+            .handle_arrival = domi_watch_attach_or_detach_by_node,
+            .begin_event = fail_because_kind_has_no_event_to_begin,
+            .end_event = fail_because_kind_has_no_event_to_end,
+            .drop = domi_watch_drop_unhandled_node,
+            .carry_out_note = fail_because_kind_leaves_no_note,
             .cancel = fail_because_kind_is_never_attached,
         },
     [DOMI_SLAB_DESCRIPTOR] =
@@ -289,25 +291,25 @@ const domi_kind domi_kinds[DOMI_SLAB_KINDS] = {
             .begin_event = begin_event_of_memory_watch,
             .end_event = end_event_of_memory_watch,
             .drop = drop_node_of_memory_watch,
-            .carry_out_note = fail_because_kind_is_never_noted,
+            .carry_out_note = fail_because_kind_leaves_no_note,
             .cancel = cancel_attached_memory_watch,
         },
     [DOMI_SLAB_MEMBER] =
         {
-            .handle_arrival = domi_group_handle_node_of_member,
-            .begin_event = fail_because_kind_is_no_begun_event,
-            .end_event = fail_because_kind_is_no_ended_event,
-            .drop = domi_group_drop_node_of_member,
-            .carry_out_note = fail_because_kind_is_never_noted,
+            .handle_arrival = domi_group_let_member_join_or_leave,
+            .begin_event = fail_because_kind_has_no_event_to_begin,
+            .end_event = fail_because_kind_has_no_event_to_end,
+            .drop = domi_group_drop_late_node_of_member,
+            .carry_out_note = fail_because_kind_leaves_no_note,
             .cancel = fail_because_kind_is_never_attached,
         },
     [DOMI_SLAB_HOUSE] =
         {
             .handle_arrival = domi_house_handle_own_node,
-            .begin_event = begin_event_of_child,
+            .begin_event = handle_event_of_child_without_row,
             .end_event = end_event_without_work,
             .drop = domi_family_drop_node_of_child,
-            .carry_out_note = fail_because_kind_is_never_noted,
+            .carry_out_note = fail_because_kind_leaves_no_note,
             .cancel = fail_because_kind_is_never_attached,
         },
 };
@@ -324,7 +326,7 @@ static void handle_failure_of_actor(domi_manager *manager, domi_house *house, in
 
     if (is_unmade)
         house->family->is_unmade = true;
-    domi_family_handle_failure(manager, house, error, is_unmade);
+    domi_family_report_failure_or_decide(manager, house, error, is_unmade);
 }
 
 /* Remove an actor that ends from the names, the groups and its routers. If it was a life of a
@@ -334,14 +336,14 @@ static void remove_actor_from_directory(domi_manager *manager, domi_house *house
     domi_name_give_back_of_actor(manager, house);
     domi_group_remove_house_from_groups(manager, house);
     domi_router_stop_all_of_actor(manager, house);
-    domi_grain_end_life(manager, house);
-    domi_remote_forget_gateway(manager, house);
+    domi_grain_remove_or_make_next_life(manager, house);
+    domi_remote_forget_gateway_if_it_ends(manager, house);
 }
 
 static int put_to_router_or_remote_actor(domi_manager *manager, domi_house *face, domi_node *node)
 {
     return domi_house_is_remote(face) ? domi_remote_put_to_gateway(manager, face, node)
-                                      : domi_router_put_to_routees(manager, face, node);
+                                      : domi_router_put_to_one_or_all_routees(manager, face, node);
 }
 
 static int stop_router_or_remote_actor(domi_manager *manager, domus_address address)
@@ -360,7 +362,7 @@ static bool read_name_of_remote_actor(domi_manager *manager, domus_address addre
 const struct domi_doors domi_doors = {
     .put_to_face = put_to_router_or_remote_actor,
     .tell_refused = domi_letters_report_refusal,
-    .hold_ask = domi_circle_fail_ask_in_circle,
+    .hold_ask = domi_circle_fail_ask_if_in_circle,
     .stop_face = stop_router_or_remote_actor,
     .read_remote_name = read_name_of_remote_actor,
     .handle_failure = handle_failure_of_actor,

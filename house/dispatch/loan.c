@@ -93,7 +93,7 @@ static void make_exposed_house_home_again(domi_manager *home, domi_house *house,
         home->observer->forget(home, house);
     if (DOMI_UNLIKELY((slot & DOMI_SLOT_HELD) != 0))
         domi_belts_deliver_held_messages(home, house);
-    domi_notes_carry_out(home, notes);
+    domi_notes_carry_out_all_of_thief(home, notes);
     if ((slot & DOMI_SLOT_PENDING) != 0)
         domi_mailbox_sort_inbox(home, house);
 }
@@ -224,7 +224,7 @@ bool domi_loans_settle_as_stand_in(domi_manager *home)
     return true;
 }
 
-void domi_loans_end_with_all_threads(domi_manager *home)
+void domi_loans_take_all_back_at_end(domi_manager *home)
 {
     domi_fifo taken = take_houses_no_thief_has_taken(home);
 
@@ -269,7 +269,7 @@ void domi_loan_run_house_and_return(domi_manager *thief, domi_loan *loan)
     domi_manager_set_runs_lent_house(thief, true);
     loan->handled = domi_house_run_lent(thief, loan->house);
     domi_manager_set_runs_lent_house(thief, false);
-    loan->notes = domi_notes_take_of_run(thief);
+    loan->notes = domi_notes_take_those_of_thiefs_run(thief);
     domi_node *newest = atomic_load_explicit(&home->loans.returns, memory_order_relaxed);
     do
         loan->node.next = newest;

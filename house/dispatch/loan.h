@@ -49,7 +49,7 @@ bool domi_loans_settle_as_stand_in(domi_manager *home);
 
 /* Take back all exposed and returned houses, and carry out the notes of thieves, after all threads
  * have ended. The houses are not settled (dispatch.h), so none becomes READY or is freed. Home. */
-void domi_loans_end_with_all_threads(domi_manager *home);
+void domi_loans_take_all_back_at_end(domi_manager *home);
 
 /* Take one house that `home` has exposed, as a thief. Returns its loan; NULL if there is no such
  * house, if another thread holds the lock, or if there is no memory for the loan. Called by the

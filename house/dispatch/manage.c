@@ -38,7 +38,7 @@ static void fail_open_channel_without_io(domi_manager *manager, domi_house *hous
     DOMI_NEVER("a channel that opens, without io");
 }
 
-static void fail_leave_flush_without_io(domi_manager *manager, struct domi_promise *promise)
+static void fail_wait_for_flush_without_io(domi_manager *manager, struct domi_promise *promise)
 {
     (void)manager, (void)promise;
     DOMI_NEVER("a wait for bytes to leave, without io");
@@ -121,7 +121,7 @@ const domi_io_hooks domi_hooks_without_io = {
     .run_channels = fail_run_channels_without_io,
     .open_channel = fail_open_channel_without_io,
     .conversation_ended = fail_end_conversation_without_io,
-    .flush_left = fail_leave_flush_without_io,
+    .flush_left = fail_wait_for_flush_without_io,
     .answer_request = fail_answer_request_without_io,
     .fail_request = fail_failing_request_without_io,
     .answer_peer = fail_answer_peer_without_io,
@@ -176,8 +176,8 @@ static void set_options_of_manager(domi_manager *manager, const domi_manager_opt
 static void set_limits_of_actors(domi_manager *manager, const domus_config *config)
 {
     manager->limits.mailbox_max = config->scheduler.mailbox_max;
-    domi_manager_update_home_lane(manager);
-    domi_manager_set_run_limit(manager, config->scheduler.messages_per_run_max);
+    domi_manager_open_or_close_home_lane(manager);
+    domi_manager_set_messages_per_run(manager, config->scheduler.messages_per_run_max);
     manager->limits.conversations_max = config->scheduler.conversations_max;
     manager->schedule.ready[DOMUS_STATE].normal_every = config->scheduler.normal_every;
     manager->schedule.ready[DOMUS_CHANNELS].normal_every = config->scheduler.normal_every;
@@ -221,8 +221,8 @@ int domi_manager_init(domi_manager *manager, const domi_manager_options *options
     return 0;
 }
 
-int domi_manager_spawn_asker(domi_manager *manager, const domus_behaviour *behaviour,
-                             domus_address *ret_address)
+int domi_manager_spawn_asker_for_outside(domi_manager *manager, const domus_behaviour *behaviour,
+                                         domus_address *ret_address)
 {
     int result = domi_house_spawn_without_parent(manager, manager, behaviour, NULL, ret_address);
 
@@ -252,7 +252,7 @@ void domi_manager_end_actors(domi_manager *manager)
 {
     DOMI_CHECK(domi_manager_is_owned_by_caller(manager));
     manager->ending.has_stopped = true;
-    domi_loans_end_with_all_threads(manager);
+    domi_loans_take_all_back_at_end(manager);
     (void)domi_manager_take_arrivals(manager);
     (void)domi_belts_take_all_messages(manager);
     domi_slots_visit_all(manager, end_actor_with_system, manager);

@@ -53,8 +53,8 @@ void domi_manager_set_config(domi_manager *manager, const domus_config *config);
 
 /* Spawn the actor in whose name foreign threads ask, on `manager`, which is the outside's. The
  * owner calls this once, before the manager is used. Returns 0; -ENOMEM. */
-int domi_manager_spawn_asker(domi_manager *manager, const domus_behaviour *behaviour,
-                             domus_address *ret_address);
+int domi_manager_spawn_asker_for_outside(domi_manager *manager, const domus_behaviour *behaviour,
+                                         domus_address *ret_address);
 
 /* Free the memory of `manager`, after all threads have ended. domi_manager_end_actors() has to be
  * called before, because it releases what messages still own. */

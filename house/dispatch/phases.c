@@ -35,8 +35,8 @@ static uint32_t take_houses_off_arrivals(domi_manager *manager)
 {
     if (atomic_load_explicit(&manager->mail.arrivals, memory_order_relaxed) == NULL)
         return 0;
-    /* acquire: pairs with the push of domi_links_add_house(), so arrival_next of the houses and the
-     * mail that was put before the push are seen. */
+    /* acquire: pairs with the push of domi_links_add_house_to_arrivals(), so arrival_next of the
+     * houses and the mail that was put before the push are seen. */
     return sort_inboxes_of_arrivals(
         manager, atomic_exchange_explicit(&manager->mail.arrivals, NULL, memory_order_acquire));
 }
@@ -137,7 +137,7 @@ uint32_t domi_manager_fire_timers(domi_manager *manager)
     domi_wheel_advance_to_time(&manager->timing.wheel, manager->now_ns);
     while (count < TIMERS_PER_ITERATION &&
            (node = domi_wheel_take_due_node(&manager->timing.wheel)) != NULL) {
-        domi_timer_put_event(manager, node);
+        domi_timer_put_event_or_count_missed(manager, node);
         count++;
     }
     domi_wheel_advance_to_time(&manager->timing.deadlines, manager->now_ns);
@@ -151,7 +151,7 @@ uint32_t domi_manager_fire_timers(domi_manager *manager)
 
 /* Run the channels actors that are ready, within the bounds of one phase 2. Inlined, so that a
  * thread without an observer tests nothing for each run. */
-DOMI_INLINE uint32_t run_ready_houses_by_function(domi_manager *manager, domi_run_house *run)
+DOMI_INLINE uint32_t run_ready_channels_by_run_function(domi_manager *manager, domi_run_house *run)
 {
     domi_queue *ready = &manager->schedule.ready[DOMUS_CHANNELS];
     uint32_t most = ready->count + manager->config->scheduler.channels_runs_per_iteration;
@@ -171,8 +171,8 @@ DOMI_INLINE uint32_t run_ready_houses_by_function(domi_manager *manager, domi_ru
 static uint32_t run_ready_channels_actors(domi_manager *manager)
 {
     if (DOMI_UNLIKELY(manager->observer != NULL))
-        return run_ready_houses_by_function(manager, manager->observer->choose(manager));
-    return run_ready_houses_by_function(manager, domi_house_run_and_settle);
+        return run_ready_channels_by_run_function(manager, manager->observer->choose(manager));
+    return run_ready_channels_by_run_function(manager, domi_house_run_and_settle);
 }
 
 uint32_t domi_manager_run_channels_actors(domi_manager *manager)

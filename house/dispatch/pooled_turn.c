@@ -57,10 +57,11 @@ typedef struct due_kind {
     void (*postpone)(domi_manager *home, domi_wheel_node *node);
 } due_kind;
 
-static const due_kind timers = {domi_timer_house_of_wheel_node, domi_timer_put_event,
-                                domi_timer_postpone};
+static const due_kind timers = {domi_timer_house_of_wheel_node,
+                                domi_timer_put_event_or_count_missed,
+                                domi_timer_postpone_to_next_tick};
 static const due_kind timeouts = {domi_promise_house_of_wheel_node, domi_promise_fail_at_deadline,
-                                  domi_promise_postpone};
+                                  domi_promise_postpone_to_next_tick};
 
 /* Fire up to `most` due nodes of a pool's wheel, under the lock. Houses that were idle and now have
  * to be scheduled go to `taken`. Returns the number of due nodes. */
@@ -127,7 +128,7 @@ static void fire_postponed_timers_of_house(domi_manager *home, domi_house *house
             timer->event.node.lease == 0)
             continue;
         domi_wheel_disarm_node(&home->timing.wheel, &timer->wheel);
-        domi_timer_put_event(home, &timer->wheel);
+        domi_timer_put_event_or_count_missed(home, &timer->wheel);
     }
 }
 

@@ -19,11 +19,11 @@ static bool handle_message_of_library(domi_manager *manager, domi_house *house,
                                       domi_envelope *message)
 {
     if (message->type == &domi_cancel_type) {
-        domi_ask_handle_cancels_in_row(manager, house, message);
+        domi_ask_carry_out_cancels_in_row(manager, house, message);
         return true;
     }
     if (message->type == &domi_held_type) {
-        domi_ask_record_holder(manager, message);
+        domi_ask_record_sender_as_holder(manager, message);
         return true;
     }
     if (message->type == &domi_last_type) {
@@ -146,7 +146,7 @@ __attribute__((noinline)) static uint32_t handle_ordered_mail(domi_run run, uint
     domi_house *house = run.house;
     domi_manager *manager = run.manager;
 
-    domi_stack_prepare_in_run(run.stack, manager, house);
+    domi_stack_set_up_in_frame_of_run(run.stack, manager, house);
     /* checked for each message: a handler may change the behaviour to one without an order */
     while (run.left > kept && house->mail != 0 && domi_house_is_ordered(house) &&
            domi_run_may_take_mail_unless_marked(manager, house, 0)) {
@@ -204,8 +204,8 @@ DOMI_INLINE int call_row_for_event(domi_manager *manager, domi_house *house, dom
 
 /* Handle an event that is embedded in an object (a timer, a watch or a descriptor), and give it
  * back to that object. */
-static void handle_event_of_object(domi_manager *manager, domi_house *house, domus_stack *stack,
-                                   domi_node *node, bool mounted)
+static void handle_event_embedded_in_object(domi_manager *manager, domi_house *house,
+                                            domus_stack *stack, domi_node *node, bool mounted)
 {
     domi_envelope *message = (domi_envelope *)(void *)node;
     const domi_kind *kind = domi_kind_of_node(node);
@@ -224,7 +224,7 @@ DOMI_INLINE void handle_next_event(domi_run *run, domi_node *node, bool mounted)
     int error;
 
     if (domi_node_is_embedded(node))
-        handle_event_of_object(run->manager, run->house, run->stack, node, mounted);
+        handle_event_embedded_in_object(run->manager, run->house, run->stack, node, mounted);
     else if (handle_message_of_library(run->manager, run->house, message) ||
              (error = call_row_for_event(run->manager, run->house, run->stack, message, mounted)) ==
                  0)
@@ -240,7 +240,7 @@ DOMI_INLINE void handle_events_of_house(domi_run *run, uint32_t kept, bool mount
     domi_house *house = run->house;
     uint32_t before = run->left;
 
-    domi_stack_prepare_in_run(run->stack, run->manager, house);
+    domi_stack_set_up_in_frame_of_run(run->stack, run->manager, house);
     while (house->tails[DOMI_EVENT] != NULL && run->left > kept) {
         domi_node *node = domi_list_take_first_node(&house->tails[DOMI_EVENT]);
         house->events -= DOMI_EVENT_STEP;
@@ -253,7 +253,7 @@ DOMI_INLINE void handle_events_of_house(domi_run *run, uint32_t kept, bool mount
 /* Take events from their mailbox, also if the actor is not mounted, because the ends of its
  * children are events, and a stop waits for them. An event of a user becomes a dead letter then, so
  * that no event is left that would keep the house READY. */
-DOMI_INLINE void handle_events_of_unmounted_too(domi_run *run, uint32_t kept)
+DOMI_INLINE void handle_events_also_if_unmounted(domi_run *run, uint32_t kept)
 {
     if (DOMI_UNLIKELY((run->house->marks & DOMI_MARK_UNMOUNTED) != 0))
         handle_events_of_house(run, kept, false);
@@ -288,7 +288,7 @@ static void handle_mail_of_source(domi_run *run, uint32_t source)
             handle_mail_chosen_by_receive_or_order(run, 0);
         break;
     case DOMI_EVENT:
-        handle_events_of_unmounted_too(run, 0);
+        handle_events_also_if_unmounted(run, 0);
         break;
     default:
         handle_work_of_channels(run);
@@ -363,7 +363,7 @@ static kept_places keep_places_for_later_kinds(const domi_house *house, uint32_t
 
 /* Take mail from the mailboxes from `first` on in their order, and then from the channels. Returns
  * the number of places that are left. */
-static uint32_t handle_mailboxes_from_first(domi_run run, uint32_t first, kept_places kept)
+static uint32_t handle_mailboxes_from_given_one(domi_run run, uint32_t first, kept_places kept)
 {
     domi_house *house = run.house;
 
@@ -380,7 +380,7 @@ static uint32_t handle_mailboxes_from_first(domi_run run, uint32_t first, kept_p
     if (DOMI_UNLIKELY(is_mail_chosen_by_receive_or_order(house)))
         handle_mail_chosen_by_receive_or_order(&run, kept.behind_notices);
     if (house->tails[DOMI_EVENT] != NULL)
-        handle_events_of_unmounted_too(&run, kept.behind_events);
+        handle_events_also_if_unmounted(&run, kept.behind_events);
     handle_work_of_channels(&run);
     return run.left;
 }
@@ -391,11 +391,11 @@ uint32_t domi_run_handle_all_mailboxes(domi_run run)
 
     if (DOMI_UNLIKELY(kept == 0))
         return handle_sources_in_short_run(run);
-    return handle_mailboxes_from_first(run, DOMI_REPLY,
-                                       keep_places_for_later_kinds(run.house, kept));
+    return handle_mailboxes_from_given_one(run, DOMI_REPLY,
+                                           keep_places_for_later_kinds(run.house, kept));
 }
 
 uint32_t domi_run_handle_later_mailboxes(domi_run run, uint32_t kind)
 {
-    return handle_mailboxes_from_first(run, kind + 1, (kept_places){0});
+    return handle_mailboxes_from_given_one(run, kind + 1, (kept_places){0});
 }

@@ -15,9 +15,9 @@
 #include "house/message/owned.h"
 
 /* The state of a run. `stack` serves all turns whose conversations end at once.
- * domi_stack_prepare_in_run() sets it up before the first message of a kind, and again after a turn
- * that did not end at once: it parked, failed, still owed its answer, or a verb left work for its
- * end. A turn that ends at once changes `ask` and `message`, which
+ * domi_stack_set_up_in_frame_of_run() sets it up before the first message of a kind, and again
+ * after a turn that did not end at once: it parked, failed, still owed its answer, or a verb left
+ * work for its end. A turn that ends at once changes `ask` and `message`, which
  * domi_run_handle_by_row_without_frame() sets for each message; `sender`, which is read only after
  * a turn has set it; and `answered`, which only a turn of an ask reads. */
 typedef struct domi_run {
@@ -67,7 +67,7 @@ DOMI_INLINE void domi_run_handle_by_row_without_frame(domi_manager *manager, dom
     if (kind == DOMI_NOTICE && DOMI_LIKELY(stack->message != NULL))
         domi_envelope_release_and_free(manager, message);
     if (!domi_turn_end_of_begun_conversation(stack, result, kind))
-        domi_stack_prepare_in_run(stack, manager, house);
+        domi_stack_set_up_in_frame_of_run(stack, manager, house);
 }
 
 /* Take the next reply out of its mailbox and handle it. */
@@ -107,7 +107,7 @@ DOMI_INLINE bool domi_run_may_take_mail_unless_marked(domi_manager *manager, dom
 /* True if the house may take the next message of one mailbox, as
  * domi_run_may_take_mail_unless_marked() says. False for an actor with an order, whose mail run.c
  * takes. */
-DOMI_INLINE bool domi_run_may_take_mail_of_mailbox(domi_manager *manager, domi_house *house)
+DOMI_INLINE bool domi_run_may_take_mail_without_order(domi_manager *manager, domi_house *house)
 {
     return domi_run_may_take_mail_unless_marked(manager, house, DOMI_MARK_ORDERED);
 }
@@ -146,9 +146,9 @@ DOMI_INLINE void domi_run_handle_mail_of_kind(domi_run *run, uint32_t kind, uint
     domi_house *house = run->house;
     uint32_t before = run->left;
 
-    domi_stack_prepare_in_run(run->stack, run->manager, house);
+    domi_stack_set_up_in_frame_of_run(run->stack, run->manager, house);
     while (house->tails[kind] != NULL && run->left > kept &&
-           domi_run_may_take_mail_of_mailbox(run->manager, house))
+           domi_run_may_take_mail_without_order(run->manager, house))
         domi_run_handle_next_message(run, kind);
     domi_run_count_handled_messages(run, kind, before);
 }

@@ -39,7 +39,7 @@ DOMI_INLINE void settle_house_after_run(domi_manager *manager, domi_house *house
 {
     uint64_t life = domi_house_life_word(house);
 
-    if (!may_end && domi_house_has_end_to_check(house, life)) {
+    if (!may_end && domi_house_must_check_stop_or_restart(house, life)) {
         domi_house_make_ready(manager, house);
         return;
     }

@@ -52,7 +52,7 @@ DOMI_INLINE int send_notice_in_new_envelope(domi_manager *manager, const domi_ho
     domi_envelope *envelope = domi_message_new(manager, DOMI_ENVELOPE_HEAD + type->size);
 
     if (DOMI_UNLIKELY(envelope == NULL))
-        return domi_message_explain_failure(manager);
+        return domi_message_error_of_failed_new(manager);
     domi_envelope_set_type_and_sender(envelope, type, sender);
     domi_payload_copy(envelope->payload, payload, type->size);
 
@@ -75,10 +75,9 @@ __attribute__((noinline)) static int send_notice_of_any_size(domus_stack *stack,
 
 /* Send a notice that cannot take the short way of domus_notice(). A small notice to another thread
  * or within a pool is put directly, without another test of the home lane. */
-__attribute__((noinline)) static int send_notice_without_short_way(domus_stack *stack,
-                                                                   domus_address to,
-                                                                   const domus_type *type,
-                                                                   const void *payload)
+__attribute__((noinline)) static int send_notice_by_slow_path(domus_stack *stack, domus_address to,
+                                                              const domus_type *type,
+                                                              const void *payload)
 {
     domi_manager *manager = stack->manager;
 
@@ -110,7 +109,7 @@ int domus_notice(domus_stack *stack, domus_address to, const domus_type *type, c
                       !domi_mailbox_is_home_lane_open(manager, to, DOMI_NOTICE) ||
                       (to.house->marks & DOMI_MARKS_HOLD) != 0 ||
                       !domi_pool_has_free_envelope_in_slab(manager, DOMI_SLAB_64)))
-        return send_notice_without_short_way(stack, to, type, payload);
+        return send_notice_by_slow_path(stack, to, type, payload);
     domi_envelope *envelope = domi_pool_take_object(manager, DOMI_SLAB_64);
     envelope->node.lease = to.lease;
     envelope->node.kind = DOMI_NOTICE;
@@ -228,7 +227,7 @@ int domus_stop_after_mail(domus_stack *stack, domus_address address)
     domi_envelope *envelope = domi_message_new(stack->manager, DOMI_ENVELOPE_HEAD);
 
     if (envelope == NULL)
-        return domi_message_explain_failure(stack->manager);
+        return domi_message_error_of_failed_new(stack->manager);
     domi_envelope_set_type_and_sender(envelope, &domi_last_type, domi_stack_get_house(stack));
     int error = domi_mailbox_put_behind_all_mail(stack->manager, address, &envelope->node);
     if (error != 0)
@@ -257,7 +256,7 @@ int domus_become(domus_stack *stack, const domus_behaviour *behaviour)
     if (next->order != NULL && domi_order_make_for_house(house) != 0)
         return -ENOMEM;
     domi_house_count_under_behaviour(stack->manager, house, next);
-    domi_order_change_behaviour(house, next);
+    domi_order_set_behaviour_and_resort(house, next);
     return 0;
 }
 

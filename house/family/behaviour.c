@@ -103,7 +103,7 @@ int domi_behaviour_check(const domus_behaviour *behaviour)
     return error == 0 && behaviour->channel->kind != DOMUS_CHANNELS ? -EINVAL : error;
 }
 
-const char *domi_behaviour_fault(const domus_behaviour *behaviour)
+const char *domi_behaviour_find_fault(const domus_behaviour *behaviour)
 {
     const char *fault = find_fault_of_behaviour(behaviour);
 

@@ -12,6 +12,6 @@ int domi_behaviour_check(const domus_behaviour *behaviour);
 
 /* Returns the fault of a behaviour that domi_behaviour_check() refuses, in words that follow the
  * behaviour's name. */
-const char *domi_behaviour_fault(const domus_behaviour *behaviour);
+const char *domi_behaviour_find_fault(const domus_behaviour *behaviour);
 
 #endif

@@ -23,7 +23,7 @@
 
 /* Returns the offset of the actor's state in the room of its house. The state of a channels actor
  * lies behind the fields `channels`, which io uses. */
-static uint32_t get_state_offset(const domus_behaviour *behaviour)
+static uint32_t get_offset_of_state_in_house(const domus_behaviour *behaviour)
 {
     return behaviour->kind == DOMUS_CHANNELS ? (uint32_t)sizeof(((domi_house *)NULL)->channels) : 0;
 }
@@ -39,7 +39,8 @@ void domi_house_set_state_as_at_spawn(domi_house *house, const void *state)
 }
 
 /* Returns the number of a behaviour (tally.h), and gives it one if it has none. */
-static uint32_t get_behaviour_number(const domi_manager *manager, const domus_behaviour *behaviour)
+static uint32_t get_or_give_behaviour_number(const domi_manager *manager,
+                                             const domus_behaviour *behaviour)
 {
     domi_behaviours *behaviours = manager->directory.behaviours;
 
@@ -48,8 +49,8 @@ static uint32_t get_behaviour_number(const domi_manager *manager, const domus_be
     uint32_t number = domi_behaviours_find_number(behaviours, behaviour);
     if (DOMI_LIKELY(number != 0))
         return number;
-    uint32_t state_bytes =
-        get_state_offset(behaviour) + (behaviour->shares_state ? 0 : behaviour->state_size);
+    uint32_t state_bytes = get_offset_of_state_in_house(behaviour) +
+                           (behaviour->shares_state ? 0 : behaviour->state_size);
     return domi_behaviours_add_number(behaviours, behaviour,
                                       domi_slots_bytes_for_state(state_bytes));
 }
@@ -66,7 +67,7 @@ void domi_house_count_behaviour_change(domi_manager *manager, const domi_house *
 /* True if the manager runs the house only as a thief. Then the home of the house counts its change
  * of behaviour, when it has the house back: so the numbers of each thread are right, because an
  * actor begins and ends at home. */
-static bool runs_manager_house_as_thief(const domi_manager *manager, const domi_house *house)
+static bool does_manager_run_house_as_thief(const domi_manager *manager, const domi_house *house)
 {
     return house->home != manager && !domi_house_is_pooled(house);
 }
@@ -76,16 +77,16 @@ void domi_house_count_under_behaviour(domi_manager *manager, domi_house *house,
 {
     uint32_t before = house->tally;
 
-    house->tally = (uint8_t)get_behaviour_number(manager, behaviour);
+    house->tally = (uint8_t)get_or_give_behaviour_number(manager, behaviour);
     /* while its on_mount runs, an actor is not counted yet */
-    if (house->state != DOMI_MOUNTING && !runs_manager_house_as_thief(manager, house))
+    if (house->state != DOMI_MOUNTING && !does_manager_run_house_as_thief(manager, house))
         domi_house_count_behaviour_change(manager, house, before);
 }
 
 static int init_state_of_actor(domi_manager *manager, domi_house *house,
                                const domus_behaviour *behaviour, const void *state)
 {
-    uint32_t offset = get_state_offset(behaviour);
+    uint32_t offset = get_offset_of_state_in_house(behaviour);
 
     house->self = house->room + offset;
     if (behaviour->state_size >
@@ -97,14 +98,14 @@ static int init_state_of_actor(domi_manager *manager, domi_house *house,
     if (offset != 0)
         memset(&house->channels, 0, sizeof house->channels);
     house->behaviour = behaviour;
-    house->tally = (uint8_t)get_behaviour_number(manager, behaviour);
+    house->tally = (uint8_t)get_or_give_behaviour_number(manager, behaviour);
     domi_house_set_state_as_at_spawn(house, state);
     return 0;
 }
 
 void domi_house_free_state(domi_house *house)
 {
-    if (house->self != house->room + get_state_offset(house->behaviour) &&
+    if (house->self != house->room + get_offset_of_state_in_house(house->behaviour) &&
         !domi_house_shares_state(house))
         domi_memory_free(house->self);
     house->self = NULL;
@@ -114,7 +115,7 @@ void domi_house_free_state(domi_house *house)
 
 /* Write into the family of a new actor what the directory makes of it: a routee or a life of a
  * grain. */
-static int record_role_of_directory_actor(domi_house *house, const domi_birth *birth)
+static int record_if_routee_or_life_of_grain(domi_house *house, const domi_birth *birth)
 {
     domi_family *family = house->family;
 
@@ -152,7 +153,7 @@ __attribute__((noinline)) static int make_family_at_spawn(domi_manager *manager,
     family->last_ns = manager->now_ns;
     if (idle_ns != 0)
         house->marks |= DOMI_MARK_PASSIVATES;
-    return birth != NULL ? record_role_of_directory_actor(house, birth) : 0;
+    return birth != NULL ? record_if_routee_or_life_of_grain(house, birth) : 0;
 }
 
 static int init_family_if_needed(domi_manager *manager, domi_house *house, const domi_house *parent,
@@ -192,7 +193,7 @@ static int init_house(domi_manager *manager, domi_house *house, const domi_house
 }
 
 /* Undo the making of a house that was not published yet, and free its slot. */
-static void undo_unpublished_house(domi_manager *manager, domi_house *house)
+static void free_house_that_was_not_published(domi_manager *manager, domi_house *house)
 {
     if (house->parent != NULL)
         domi_family_remove_child(house);
@@ -259,7 +260,7 @@ static void log_refused_behaviour(domi_manager *manager, const domus_behaviour *
     if (manager->hooks.say == NULL)
         return;
     snprintf(text, sizeof text, "no actor is made of behaviour %s: %s", name,
-             domi_behaviour_fault(behaviour));
+             domi_behaviour_find_fault(behaviour));
     manager->hooks.say(manager, DOMUS_LOG_WARNING, text);
 }
 
@@ -282,7 +283,7 @@ static int make_actor_in_free_slot(domi_manager *manager, domi_house *parent, do
         return -ESHUTDOWN;
 
     domi_house *house = domi_slots_take_free_slot(
-        manager, home, behaviour->state_size + get_state_offset(behaviour));
+        manager, home, behaviour->state_size + get_offset_of_state_in_house(behaviour));
     if (house == NULL)
         return -ENOMEM;
     error = init_house(manager, house, parent, behaviour, state, options, birth);
@@ -296,7 +297,7 @@ static int make_actor_in_free_slot(domi_manager *manager, domi_house *parent, do
     if (error == 0 && options != NULL && options->name != NULL)
         error = domi_doors.put_name(manager, house, options->name, address);
     if (error != 0) {
-        undo_unpublished_house(manager, house);
+        free_house_that_was_not_published(manager, house);
         return error;
     }
     *ret_address = address;
@@ -334,7 +335,7 @@ static int init_channel_state(domi_manager *manager, domi_house *house, const do
 
     if (shares) {
         house->behaviour = behaviour;
-        house->tally = (uint8_t)get_behaviour_number(manager, behaviour);
+        house->tally = (uint8_t)get_or_give_behaviour_number(manager, behaviour);
         house->self = owner->self;
         memset(&house->channels, 0, sizeof house->channels);
     } else {
@@ -359,8 +360,8 @@ int domi_house_spawn_channel(domi_manager *manager, domi_house *owner,
     DOMI_CHECK(domi_manager_is_owned_by_caller(manager) && owner->home == manager);
     if (manager->ending.has_stopped || does_owner_end_or_restart(owner))
         return -ESHUTDOWN;
-    domi_house *house =
-        domi_slots_take_free_slot(manager, manager, bytes + get_state_offset(behaviour));
+    domi_house *house = domi_slots_take_free_slot(manager, manager,
+                                                  bytes + get_offset_of_state_in_house(behaviour));
     if (house == NULL)
         return -ENOMEM;
     house->reason = 0;
@@ -373,7 +374,7 @@ int domi_house_spawn_channel(domi_manager *manager, domi_house *owner,
     }
     error = domi_family_add_child(owner, house);
     if (error != 0) {
-        undo_unpublished_house(manager, house);
+        free_house_that_was_not_published(manager, house);
         return error;
     }
     *ret_house = house;
@@ -405,9 +406,9 @@ static int check_may_own_channel(const domi_house *owner, const domus_behaviour 
                : -EINVAL;
 }
 
-int domi_house_spawn_connection(domi_manager *manager, domi_house *owner,
-                                const domus_behaviour *now, const domus_behaviour *channel,
-                                bool shares, void *owned, domus_address *ret_address)
+int domi_house_spawn_connecting_actor(domi_manager *manager, domi_house *owner,
+                                      const domus_behaviour *now, const domus_behaviour *channel,
+                                      bool shares, void *owned, domus_address *ret_address)
 {
     uint32_t bytes = shares ? 0 : channel->state_size;
 
@@ -417,8 +418,8 @@ int domi_house_spawn_connection(domi_manager *manager, domi_house *owner,
         return error;
     if (!domi_house_may_spawn(manager, owner) || does_owner_end_or_restart(owner))
         return -ESHUTDOWN;
-    domi_house *house =
-        domi_slots_take_free_slot(manager, owner->home, bytes + get_state_offset(channel));
+    domi_house *house = domi_slots_take_free_slot(manager, owner->home,
+                                                  bytes + get_offset_of_state_in_house(channel));
     if (house == NULL)
         return -ENOMEM;
     house->reason = 0;
@@ -432,10 +433,10 @@ int domi_house_spawn_connection(domi_manager *manager, domi_house *owner,
     house->channels.owns = DOMI_OWNS_CONNECT;
     house->channels.owned = owned;
     house->behaviour = now;
-    house->tally = (uint8_t)get_behaviour_number(manager, now);
+    house->tally = (uint8_t)get_or_give_behaviour_number(manager, now);
     error = domi_family_add_child(owner, house);
     if (error != 0) {
-        undo_unpublished_house(manager, house);
+        free_house_that_was_not_published(manager, house);
         return error;
     }
     *ret_address = domi_house_get_address(house);

@@ -46,8 +46,8 @@ static inline int domi_house_spawn_without_parent(domi_manager *manager, domi_ma
  * `behaviour`; if that is NULL, it has the behaviour and the state that the behaviour of `owner`
  * says (domus/channel.h). A drain does not refuse it, because connections that had come before are
  * served. With `waits` it is mounted, and gets its mail, only after
- * domi_house_end_wait_for_channel(), or when it has to stop. Returns 0; -ESHUTDOWN if the owner
- * ends, restarts or is not mounted; -ENOMEM. */
+ * domi_house_end_mount_wait_for_channel(), or when it has to stop. Returns 0; -ESHUTDOWN if the
+ * owner ends, restarts or is not mounted; -ENOMEM. */
 int domi_house_spawn_channel(domi_manager *manager, domi_house *owner,
                              const domus_behaviour *behaviour, bool waits, domi_house **ret_house);
 
@@ -59,9 +59,9 @@ bool domi_house_may_spawn(const domi_manager *manager, const domi_house *parent)
  * runs, on the home of `owner`. It behaves as `now` says until domi_house_become_channel(), and has
  * room for the state of `channel`; with `shares` it will have the state of `owner`. The house keeps
  * `owned` for io. Returns the errors of domi_house_spawn_child(). */
-int domi_house_spawn_connection(domi_manager *manager, domi_house *owner,
-                                const domus_behaviour *now, const domus_behaviour *channel,
-                                bool shares, void *owned, domus_address *ret_address);
+int domi_house_spawn_connecting_actor(domi_manager *manager, domi_house *owner,
+                                      const domus_behaviour *now, const domus_behaviour *channel,
+                                      bool shares, void *owned, domus_address *ret_address);
 
 /* Make `house` the house of a channel, with the behaviour `channel`, because its connection is
  * there. The caller then calls its on_mount, if the house is mounted already

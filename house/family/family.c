@@ -122,7 +122,8 @@ static void decide_on_failure_without_parent(domi_manager *manager, domi_house *
     (void)domi_house_ask_to_stop(manager, domi_house_get_address(house));
 }
 
-void domi_family_handle_failure(domi_manager *manager, domi_house *house, int error, bool fatal)
+void domi_family_report_failure_or_decide(domi_manager *manager, domi_house *house, int error,
+                                          bool fatal)
 {
     domi_house *parent = house->parent;
 
@@ -158,8 +159,8 @@ void domi_family_handle_failure(domi_manager *manager, domi_house *house, int er
     put_node_of_child_to_parent(manager, house, (uint16_t)-house->reason);
 }
 
-static domus_directive decide_on_failure_of_child(const domus_supervision *supervision,
-                                                  const domi_house *child, int error)
+static domus_directive choose_directive_for_failed_child(const domus_supervision *supervision,
+                                                         const domi_house *child, int error)
 {
     for (uint32_t i = 0; i < supervision->rules_count; i++) {
         const domus_rule *rule = &supervision->rules[i];
@@ -208,7 +209,8 @@ static bool reserve_node_of_child(domi_house *child)
     do {
         if ((life & (DOMI_LIFE_CLOSED | DOMI_LIFE_STOP | DOMI_LIFE_NODE)) != 0)
             return false;
-        /* acquire: pairs with home's release of the node, as in domi_family_handle_failure(). */
+        /* acquire: pairs with home's release of the node, as in
+         * domi_family_report_failure_or_decide(). */
     } while (!atomic_compare_exchange_weak_explicit(&child->life, &life, life | DOMI_LIFE_NODE,
                                                     memory_order_acquire, memory_order_relaxed));
     return true;
@@ -231,8 +233,8 @@ static void send_directive_to_siblings(domi_manager *manager, const domi_childre
     }
 }
 
-static void handle_child_failure(domi_manager *manager, domi_house *parent, domi_house *child,
-                                 int error)
+static void decide_on_failed_child_and_direct_it(domi_manager *manager, domi_house *parent,
+                                                 domi_house *child, int error)
 {
     const domus_supervision *supervision = parent->behaviour->supervision;
     domus_directive directive = DOMUS_STOP;
@@ -240,13 +242,13 @@ static void handle_child_failure(domi_manager *manager, domi_house *parent, domi
     /* A child that fails while its parent stops or restarts is stopped, as all children of such a
      * parent are. */
     if (supervision != NULL && (parent->marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART)) == 0)
-        directive = decide_on_failure_of_child(supervision, child, error);
+        directive = choose_directive_for_failed_child(supervision, child, error);
     if (directive == DOMUS_RESTART && !count_restart_of_child(manager, supervision, parent->family))
         directive = DOMUS_ESCALATE;
     if (directive == DOMUS_ESCALATE) {
         domi_counter_add(&manager->counters.escalations, 1);
         domi_manager_log_event_of_actor(manager, parent, DOMI_ESCALATES, error);
-        domi_family_handle_failure(manager, parent, error, true);
+        domi_family_report_failure_or_decide(manager, parent, error, true);
         directive = DOMUS_STOP;
     }
     if (supervision != NULL && supervision->all_for_one && directive != DOMUS_RESUME)
@@ -259,7 +261,7 @@ void domi_family_handle_event_of_child(domi_manager *manager, domi_house *parent
     domi_house *child = domi_node_get_house(node);
 
     if (node->owner != DOMI_CHILD_GONE) {
-        handle_child_failure(manager, parent, child, -(int)node->owner);
+        decide_on_failed_child_and_direct_it(manager, parent, child, -(int)node->owner);
         return;
     }
     domi_family_remove_child(child);
@@ -281,6 +283,6 @@ int domus_escalate(domus_stack *stack, int error)
         return -EINVAL;
     if ((house->marks & DOMI_MARK_SUSPENDED) != 0)
         return -EALREADY;
-    domi_family_handle_failure(stack->manager, house, error, true);
+    domi_family_report_failure_or_decide(stack->manager, house, error, true);
     return 0;
 }

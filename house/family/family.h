@@ -43,7 +43,8 @@ bool domi_family_remove_ended_child(domi_manager *manager, domi_house *child);
 /* Report a failure of the house with `error` to its parent; without a parent decide at once.
  * `fatal` is true if on_mount or on_restart has failed, or if the actor escalates; then the actor
  * must not simply resume. */
-void domi_family_handle_failure(domi_manager *manager, domi_house *house, int error, bool fatal);
+void domi_family_report_failure_or_decide(domi_manager *manager, domi_house *house, int error,
+                                          bool fatal);
 
 /* Handle the event by which a child's node tells of its failure or end, in a run of the parent. */
 void domi_family_handle_event_of_child(domi_manager *manager, domi_house *parent, domi_node *node);

@@ -47,7 +47,7 @@ static void free_house(domi_manager *manager, domi_house *house)
         manager->io_hooks.return_mail(manager, house);
     domi_mailbox_drop_mail_of_house(manager, house, true);
     domi_stack_free_all_of_house(manager, house);
-    DOMI_CHECK(house->attached == NULL && domi_house_count_parked(house) == 0);
+    DOMI_CHECK(house->attached == NULL && domi_house_count_parked_conversations(house) == 0);
     domi_family_free(house);
     domi_house_free_state(house);
     house->marks = 0; /* a free slot must have no marks, because init_house() only adds marks */
@@ -124,7 +124,7 @@ void domi_house_record_failed_mount(domi_manager *manager, domi_house *house, in
         manager->io_hooks.channel_failed(manager, house, error))
         domi_house_stop_after_run(house);
     else
-        domi_family_handle_failure(manager, house, error, true);
+        domi_family_report_failure_or_decide(manager, house, error, true);
 }
 
 /* Open the channel of an actor that was mounted. To do it in the actor's first run would be too
@@ -164,7 +164,7 @@ void domi_house_begin_stop(domi_manager *manager, domi_house *house)
     if (house->behaviour->kind == DOMUS_CHANNELS)
         manager->io_hooks.return_mail(manager, house);
     domi_mailbox_drop_mail_of_house(manager, house, false);
-    domi_stack_cancel_all_of_house(manager, house);
+    domi_stack_cancel_all_parked_of_house(manager, house);
     domi_link_cancel_attached_objects(manager, house);
     domi_watch_take_back_all_of_house(manager, house);
     domi_family_stop_children(manager, house);

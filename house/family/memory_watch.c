@@ -126,7 +126,7 @@ void domi_memory_watches_put_events(domi_manager *manager, domi_manager *home)
         put_event_of_memory_watch(manager, watch);
 }
 
-bool domi_memory_watch_begin_event(domi_manager *manager, domi_memory_watch *watch)
+bool domi_memory_watch_read_levels_for_event(domi_manager *manager, domi_memory_watch *watch)
 {
     domi_manager *home = watch->house->home;
 

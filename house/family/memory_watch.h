@@ -48,7 +48,7 @@ bool domi_memory_is_watched(const domi_manager *manager);
 
 /* Read the levels of memory into an event that is about to be handled. Returns false if the watch
  * was cancelled, so that there is nothing to handle. */
-bool domi_memory_watch_begin_event(domi_manager *manager, domi_memory_watch *watch);
+bool domi_memory_watch_read_levels_for_event(domi_manager *manager, domi_memory_watch *watch);
 
 /* End the event of a watch on memory: domi_memory_watch_end_event() after it was handled,
  * domi_memory_watch_drop_node() when it is dropped with its mailbox. */

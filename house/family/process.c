@@ -134,7 +134,7 @@ static bool make_step_of_process(domus_stack *stack, domi_process_actor *actor)
 
 /* Begin the two receives that the conversation of a process always has, if they are not under
  * way. */
-static int begin_two_usual_receives(domus_stack *stack, domi_process_actor *actor)
+static int begin_message_and_wake_receives(domus_stack *stack, domi_process_actor *actor)
 {
     int error = 0;
 
@@ -162,11 +162,11 @@ static bool put_step_off_until_mail_is_seen(domus_stack *stack, domi_process_act
 
 /* Gather the answer of a yield or a receive of the process, and begin the next step if one is
  * due. */
-static int gather_answer_and_maybe_step(domus_stack *stack, void *self, const domus_answer *answer)
+static int gather_answer_and_step_if_due(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domi_process_actor *actor = self;
     /* the conversation waits again, and the result also tells whether it was cancelled */
-    int result = domus_wait_first(stack, gather_answer_and_maybe_step);
+    int result = domus_wait_first(stack, gather_answer_and_step_if_due);
 
     if (answer->tag == DOMI_TAG_MESSAGE && answer->error == DOMI_WOKEN)
         actor->can_wake = false;
@@ -175,7 +175,7 @@ static int gather_answer_and_maybe_step(domus_stack *stack, void *self, const do
     else if (answer->tag == DOMI_TAG_LOOKED)
         actor->looking = false;
     if (result >= 0) { /* the promise of this answer is free again, so a new receive finds memory */
-        int error = begin_two_usual_receives(stack, actor);
+        int error = begin_message_and_wake_receives(stack, actor);
         result = error != 0 ? error : result;
     }
     if (answer->tag == DOMI_TAG_MESSAGE && answer->error == 0)
@@ -243,10 +243,10 @@ static int mount_process_actor(domus_stack *stack, void *self)
         result = process->init(stack, actor->room->state, actor->method, actor->input_type,
                                actor->input_type != NULL ? actor->input : NULL);
     if (result >= 0)
-        result = begin_two_usual_receives(stack, actor);
+        result = begin_message_and_wake_receives(stack, actor);
     if (result == 0)
         result = put_step_off_until_mail_is_seen(stack, actor)
-                     ? domus_wait_first(stack, gather_answer_and_maybe_step)
+                     ? domus_wait_first(stack, gather_answer_and_step_if_due)
                      : 0;
     if (result < 0)
         /* the library does not call on_stop for an actor whose on_mount fails */

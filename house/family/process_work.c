@@ -68,7 +68,7 @@ int domi_process_handle_last_event(domus_stack *stack, void *self, const void *c
 }
 
 /* Record that a piece of blocking work has ended, or will never begin. */
-static int record_end_of_work(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_end_of_blocking_work(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domi_process_actor *actor = self;
     domi_process_piece *one = ((work_frame *)domus_frame(stack))->piece;
@@ -132,7 +132,7 @@ static int begin_blocking_work_of_process(domus_stack *stack, int (*function)(vo
     if (own == NULL)
         return -ENOMEM;
     *(work_frame *)domus_frame(own) = (work_frame){one};
-    int result = stack->manager->hooks.block(own, function, argument, record_end_of_work);
+    int result = stack->manager->hooks.block(own, function, argument, record_end_of_blocking_work);
     domi_stack_park_or_end(own, result == DOMUS_PARKED ? result : 0);
     return result == DOMUS_PARKED ? 0 : result;
 }

@@ -22,7 +22,7 @@ void domi_house_begin_restart(domi_manager *manager, domi_house *house)
     if ((house->marks & DOMI_MARK_STOPPING) != 0 || house->state == DOMI_MOUNTING)
         return; /* no restart is begun: the actor ends, or has not begun yet */
     house->marks |= DOMI_MARK_RESTART;
-    domi_stack_cancel_all_of_house(manager, house);
+    domi_stack_cancel_all_parked_of_house(manager, house);
     domi_link_cancel_attached_objects(manager, house);
     domi_watch_take_back_all_of_house(manager, house);
     /* the routers that the actor made stop; their routees are children of the actor, and stop with
@@ -45,7 +45,7 @@ DOMI_NO_CANARY static int call_on_restart(domi_manager *manager, domi_house *hou
     return result;
 }
 
-static int begin_actor_anew(domi_manager *manager, domi_house *house)
+static int restart_actor_by_its_callbacks(domi_manager *manager, domi_house *house)
 {
     domi_family *family = house->family;
     const domus_behaviour *behaviour = house->behaviour;
@@ -61,7 +61,7 @@ static int begin_actor_anew(domi_manager *manager, domi_house *house)
     domi_watch_take_back_all_of_house(manager, house);
     house->marks &= (uint16_t)~DOMI_MARK_RESTART;
     domi_house_count_under_behaviour(manager, house, behaviour);
-    domi_order_change_behaviour(house, behaviour);
+    domi_order_set_behaviour_and_resort(house, behaviour);
     /* the actor is as new: its idle time counts again, and no restart of a child is counted yet */
     if (family != NULL) {
         family->idle_paused = false;
@@ -84,7 +84,7 @@ void domi_house_try_to_end_restart(domi_manager *manager, domi_house *house)
         return;
     domi_counter_add(&manager->counters.restarts, 1);
     domi_manager_log_event_of_actor(manager, house, DOMI_IS_RESTARTED, house->reason);
-    int result = begin_actor_anew(manager, house);
+    int result = restart_actor_by_its_callbacks(manager, house);
     house->reason = 0;
     if (result < 0) {
         domi_house_record_failed_mount(manager, house, result);

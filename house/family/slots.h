@@ -41,7 +41,7 @@ void domi_slots_visit_while_others_spawn(domi_manager *home,
 
 /* True if an actor lives in the slot of `house`; then all that its spawner wrote may be read. Any
  * thread; the actor may end at any time. */
-static inline bool domi_slots_does_actor_live_in(const domi_house *house)
+static inline bool domi_slots_does_actor_live_in_house(const domi_house *house)
 {
     /* acquire: pairs with the release by which a spawn publishes the actor. */
     uint64_t life =

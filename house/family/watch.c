@@ -29,7 +29,7 @@ static domi_watch *get_watch_of_node(domi_node *node)
 }
 
 /* End `legs` legs of a watch (watch.h). The last leg frees the watch's record. */
-static void end_legs_of_watch(domi_manager *manager, domi_watch *watch, uint32_t legs)
+static void drop_references_to_watch(domi_manager *manager, domi_watch *watch, uint32_t legs)
 {
     /* acq_rel: all writes of the thread with the other leg come before the record is used again. */
     if (atomic_fetch_sub_explicit(&watch->legs, legs, memory_order_acq_rel) != legs)
@@ -45,7 +45,7 @@ static void send_event_of_watch(domi_manager *manager, domi_watch *watch, int re
 
     watch->down.reason = reason;
     if (domi_mailbox_put(manager, watcher, &watch->node, DOMI_EVENT) != 0)
-        end_legs_of_watch(manager, watch, 1);
+        drop_references_to_watch(manager, watch, 1);
 }
 
 static void detach_watch_from_house(domi_house *house, domi_watch *watch)
@@ -56,7 +56,7 @@ static void detach_watch_from_house(domi_house *house, domi_watch *watch)
 
 /* True if asks and notices have room in the mailbox. An actor that stops counts as without room; a
  * watch on it only tells that it is gone. */
-static bool has_mailbox_room_or_stops(const domi_manager *manager, const domi_house *house)
+static bool has_mailbox_room_unless_stopping(const domi_manager *manager, const domi_house *house)
 {
     uint64_t life = domi_house_life_word(house);
 
@@ -101,7 +101,7 @@ static domi_house *get_house_to_attach_watch_to(const domi_watch *watch, domi_ho
     return domi_house_is_remote(watch->down.who.house) ? watch->down.who.house : house;
 }
 
-void domi_watch_handle_arrived_node(domi_manager *manager, domi_house *house, domi_node *node)
+void domi_watch_attach_or_detach_by_node(domi_manager *manager, domi_house *house, domi_node *node)
 {
     domi_watch *watch = get_watch_of_node(node);
 
@@ -111,14 +111,14 @@ void domi_watch_handle_arrived_node(domi_manager *manager, domi_house *house, do
             detach_watch_from_house(get_house_to_attach_watch_to(watch, house), watch);
             legs = 2;
         }
-        end_legs_of_watch(manager, watch, legs);
+        drop_references_to_watch(manager, watch, legs);
         return;
     }
     if (DOMI_UNLIKELY(domi_house_is_remote(watch->down.who.house))) {
         attach_watch_to_remote_actor(manager, house, watch);
         return;
     }
-    if (watch->type == &domus_room_type && has_mailbox_room_or_stops(manager, house)) {
+    if (watch->type == &domus_room_type && has_mailbox_room_unless_stopping(manager, house)) {
         send_event_of_watch(manager, watch, 0);
         return;
     }
@@ -128,7 +128,7 @@ void domi_watch_handle_arrived_node(domi_manager *manager, domi_house *house, do
     domi_link_attach_to_house(house, &watch->link_);
 }
 
-void domi_watch_drop_node(domi_manager *manager, domi_node *node)
+void domi_watch_drop_unhandled_node(domi_manager *manager, domi_node *node)
 {
     domi_watch *watch = get_watch_of_node(node);
 
@@ -136,7 +136,7 @@ void domi_watch_drop_node(domi_manager *manager, domi_node *node)
         /* the watch has come too late to be attached, so its watcher gets the event at once */
         send_event_of_watch(manager, watch, -ESTALE);
     else
-        end_legs_of_watch(manager, watch, 1);
+        drop_references_to_watch(manager, watch, 1);
 }
 
 /* Returns the reason that the event of a watch gives when the house ends. A remote actor whose node
@@ -164,7 +164,7 @@ void domi_watch_tell_all_of_end(domi_manager *manager, domi_house *house)
 
 void domi_watch_tell_of_room_if_there_is(domi_manager *manager, domi_house *house)
 {
-    if (domi_mailbox_clear_full(manager, house))
+    if (domi_mailbox_clear_full_if_room(manager, house))
         domi_watch_tell_of_room(manager, house);
 }
 
@@ -225,7 +225,7 @@ static void remove_watch_from_watcher(domi_manager *manager, domi_house *house, 
         domi_watch *peer = watch->peer;
         watch->peer = NULL;
         detach_watch_from_house(house, peer);
-        end_legs_of_watch(manager, peer, 1);
+        drop_references_to_watch(manager, peer, 1);
     }
 }
 
@@ -284,7 +284,7 @@ static int watch_or_link_actor(domus_stack *stack, domus_address who, const domu
     if (link) {
         watch->peer = make_watch_of_actor(manager, who, self, type);
         if (watch->peer == NULL) {
-            end_legs_of_watch(manager, watch, 1);
+            drop_references_to_watch(manager, watch, 1);
             return -ENOMEM;
         }
         watch->link = watch->peer->link = true;
@@ -326,7 +326,7 @@ static void take_watch_back(domi_manager *manager, domi_house *house, domi_watch
     watch->unwatch.kind = DOMI_WATCH;
     watch->unwatch.lease = who.lease;
     if (domi_mailbox_put_slow(manager, who.house, &watch->unwatch) != 0)
-        end_legs_of_watch(manager, watch, 1);
+        drop_references_to_watch(manager, watch, 1);
 }
 
 int domus_unwatch(domus_stack *stack, domus_watch handle)
@@ -359,7 +359,7 @@ void domi_watch_take_back_all_of_house(domi_manager *manager, domi_house *house)
     }
 }
 
-bool domi_watch_begin_event(domi_manager *manager, domi_house *house, domi_node *node)
+bool domi_watch_prepare_event_to_handle(domi_manager *manager, domi_house *house, domi_node *node)
 {
     domi_watch *watch = get_watch_of_node(node);
 
@@ -377,8 +377,9 @@ bool domi_watch_begin_event(domi_manager *manager, domi_house *house, domi_node 
     return false;
 }
 
-void domi_watch_end_event(domi_manager *manager, domi_house *house, domi_node *node)
+void domi_watch_drop_reference_after_event(domi_manager *manager, domi_house *house,
+                                           domi_node *node)
 {
     (void)house;
-    end_legs_of_watch(manager, get_watch_of_node(node), 1);
+    drop_references_to_watch(manager, get_watch_of_node(node), 1);
 }

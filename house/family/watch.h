@@ -54,15 +54,16 @@ static_assert(offsetof(domi_watch, link_) == DOMI_LINK_OFFSET, "as a timer's");
 
 /* Handle a node of a watch (the watch itself, or the node that takes it back) that has come to the
  * watched house. Home only. */
-void domi_watch_handle_arrived_node(domi_manager *manager, domi_house *house, domi_node *node);
+void domi_watch_attach_or_detach_by_node(domi_manager *manager, domi_house *house, domi_node *node);
 
 /* Drop a node of a watch, because its mailbox is emptied or the node came too late. */
-void domi_watch_drop_node(domi_manager *manager, domi_node *node);
+void domi_watch_drop_unhandled_node(domi_manager *manager, domi_node *node);
 
 /* Prepare the event of a watch, which the watcher is about to handle. Returns false if there is
- * nothing to handle. domi_watch_end_event() has to follow in every case. */
-bool domi_watch_begin_event(domi_manager *manager, domi_house *house, domi_node *node);
-void domi_watch_end_event(domi_manager *manager, domi_house *house, domi_node *node);
+ * nothing to handle. domi_watch_drop_reference_after_event() has to follow in every case. */
+bool domi_watch_prepare_event_to_handle(domi_manager *manager, domi_house *house, domi_node *node);
+void domi_watch_drop_reference_after_event(domi_manager *manager, domi_house *house,
+                                           domi_node *node);
 
 /* Send the events of all watches on `house`, because it ends. Home only. */
 void domi_watch_tell_all_of_end(domi_manager *manager, domi_house *house);

@@ -38,7 +38,7 @@ static void push_all_chains_to_arrivals(domi_manager *manager)
 
 /* From a runner, schedule a pooled actor in the queues of its pool; a house of a thread goes into
  * the arrivals of its home at once. */
-static void schedule_pooled_actor(domi_manager *runner, domi_house *house)
+static void schedule_house_from_runner(domi_manager *runner, domi_house *house)
 {
     domi_pooled *pooled = house->home->pooled;
 
@@ -48,7 +48,7 @@ static void schedule_pooled_actor(domi_manager *runner, domi_house *house)
         pooled->schedule(pooled, pooled == runner->pooled ? runner : NULL, house);
 }
 
-void domi_links_add_house(domi_manager *manager, domi_house *house)
+void domi_links_add_house_to_arrivals(domi_manager *manager, domi_house *house)
 {
     domi_links *links = &manager->mail.links;
     domi_manager *home = house->home;
@@ -58,7 +58,7 @@ void domi_links_add_house(domi_manager *manager, domi_house *house)
         return;
     }
     if (manager->pooled != NULL) {
-        schedule_pooled_actor(manager, house);
+        schedule_house_from_runner(manager, house);
         return;
     }
     domi_link_chain *chain = &links->by_home[home->index];

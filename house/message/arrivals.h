@@ -21,7 +21,7 @@
 /* Link `house`, whose inbox was empty, into its home's arrivals, now or at the end of the batch. A
  * runner of a pool, whose `gathering` is always true, puts an actor of a pool into the queues of
  * that pool instead, and gathers nothing. */
-void domi_links_add_house(domi_manager *manager, domi_house *house);
+void domi_links_add_house_to_arrivals(domi_manager *manager, domi_house *house);
 
 /* Begin and end a batch of puts; domi_links_end_batch() pushes all chains of houses. Batches do not
  * nest. Owner. */

@@ -135,8 +135,8 @@ DOMI_INLINE void fill_and_publish_slot(domi_belt *belt, domi_belt_slot *slot)
 
 /* Continue a belt whose ring is full in a new ring of twice the size. The last free slot of the old
  * ring tells the receiver where the new one is. */
-__attribute__((noinline, cold)) static bool continue_in_larger_ring(const domi_manager *manager,
-                                                                    domi_belt *belt)
+__attribute__((noinline, cold)) static bool
+let_sender_continue_in_larger_ring(const domi_manager *manager, domi_belt *belt)
 {
     uint64_t slots = 2 * (belt->filled.mask + 1);
 
@@ -162,14 +162,15 @@ static bool has_ring_free_slot(const domi_belt *belt)
 
 /* Find a free slot for a message when the belt has no ring, or its ring seems full: the slow half
  * of domi_belt_put_notice(). */
-__attribute__((noinline)) static bool find_free_slot(const domi_manager *manager, domi_belt *belt)
+__attribute__((noinline)) static bool find_free_slot_of_belt(const domi_manager *manager,
+                                                             domi_belt *belt)
 {
     if (belt->filled.slots == NULL)
         return give_ring_to_idle_belt(belt);
     /* acquire: pairs with the release in carry.c by which the receiver counts the slots that it has
      * read. */
     belt->taken_seen = atomic_load_explicit(&belt->taken, memory_order_acquire);
-    return has_ring_free_slot(belt) || continue_in_larger_ring(manager, belt);
+    return has_ring_free_slot(belt) || let_sender_continue_in_larger_ring(manager, belt);
 }
 
 /* Turn on a belt whose switch was not ON: the receiver may not look at it any more. */
@@ -198,7 +199,7 @@ static bool is_receiver_dozing_without_belt(domi_belt *belt)
 {
     return DOMI_UNLIKELY(atomic_load_explicit(&belt->power, memory_order_relaxed) !=
                          DOMI_BELT_ON) &&
-           domi_park_may_wake_up_wait(&belt->receiver->park);
+           domi_park_may_waking_be_put_off(&belt->receiver->park);
 }
 
 bool domi_belt_put_notice(domi_manager *manager, domi_house *house, domi_node *node)
@@ -216,7 +217,7 @@ bool domi_belt_put_notice(domi_manager *manager, domi_house *house, domi_node *n
     if (is_receiver_dozing_without_belt(belt))
         return false;
     if (DOMI_UNLIKELY(belt->filled.slots == NULL || !has_ring_free_slot(belt)) &&
-        !find_free_slot(manager, belt))
+        !find_free_slot_of_belt(manager, belt))
         return false;
     domi_belt_slot *slot = &belt->filled.slots[belt->put & belt->filled.mask];
     domi_prefetch_write(&belt->filled.slots[(belt->put + AHEAD) & belt->filled.mask]);

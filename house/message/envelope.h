@@ -148,14 +148,14 @@ static inline bool domi_node_is_user_mail(const domi_node *node)
     return node->kind == DOMI_ASK || node->kind == DOMI_NOTICE;
 }
 
-static inline domi_return *domi_envelope_get_return(domi_envelope *envelope)
+static inline domi_return *domi_envelope_get_return_of_ask(domi_envelope *envelope)
 {
     return (domi_return *)(void *)envelope->payload;
 }
 
 /* Returns the first time from `time_ns` on that domi_return.until can hold beside its two marks, or
  * the last such time if `time_ns` is behind it. */
-static inline uint64_t domi_deadline_round_up(uint64_t time_ns)
+static inline uint64_t domi_deadline_round_up_for_marks(uint64_t time_ns)
 {
     return time_ns > UINT64_MAX - DOMI_ASK_MARKS ? UINT64_MAX & ~DOMI_ASK_MARKS
                                                  : (time_ns + DOMI_ASK_MARKS) & ~DOMI_ASK_MARKS;

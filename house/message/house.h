@@ -397,7 +397,7 @@ static inline uint32_t domi_house_count_events(const domi_house *house)
 }
 
 /* Returns the number of parked conversations of the actor. */
-static inline uint32_t domi_house_count_parked(const domi_house *house)
+static inline uint32_t domi_house_count_parked_conversations(const domi_house *house)
 {
     return house->parked / DOMI_PARKED_STEP;
 }
@@ -436,7 +436,7 @@ static inline bool domi_house_is_asked_to_stop(const domi_house *house)
 
 /* True if the end of the actor's next run has to find out whether the actor stops or restarts now.
  * `life` is its life word. Home. */
-static inline bool domi_house_has_end_to_check(const domi_house *house, uint64_t life)
+static inline bool domi_house_must_check_stop_or_restart(const domi_house *house, uint64_t life)
 {
     return (life & DOMI_LIFE_STOP) != 0 ||
            (house->marks & (DOMI_MARK_RESTART | DOMI_MARK_STOPPING | DOMI_MARK_GONE)) != 0;

@@ -54,7 +54,8 @@ static void remove_ended_subscribers(domi_letters *letters)
 
 /* Set the kinds of letters to which an address subscribes; 0 removes its subscription. The caller
  * holds the lock. */
-static int set_subscription(domi_letters *letters, domus_address address, uint32_t what)
+static int set_letter_kinds_of_subscriber(domi_letters *letters, domus_address address,
+                                          uint32_t what)
 {
     domi_subscriber *subscriber = find_subscriber(letters, address);
     uint32_t wanted = 0;
@@ -85,7 +86,7 @@ int domi_letters_subscribe(domi_letters *letters, domus_address subscriber, uint
     if ((what & ~(DOMUS_LETTERS_DEAD | DOMUS_LETTERS_REFUSED)) != 0 || subscriber.house == NULL)
         return -EINVAL;
     domi_spinlock_lock(&letters->lock);
-    int result = set_subscription(letters, subscriber, what);
+    int result = set_letter_kinds_of_subscriber(letters, subscriber, what);
     domi_spinlock_unlock(&letters->lock);
     return result;
 }

@@ -49,14 +49,14 @@ DOMI_INLINE int push_node_to_inbox(domi_manager *manager, domi_house *house, dom
         node->next = domi_inbox_newest_node(word);
         depth = depth < DEPTH_MAX ? depth + 1 : DEPTH_MAX;
         next = depth << DOMI_INBOX_BITS | (uintptr_t)node;
-        /* release: pairs with home's exchange in domi_mailbox_take_inbox(), so home sees all fields
-         * of the node. */
+        /* release: pairs with home's exchange in domi_mailbox_take_all_nodes_of_inbox(), so home
+         * sees all fields of the node. */
     } while (!atomic_compare_exchange_weak_explicit(&house->inbox, &word, next,
                                                     memory_order_release, memory_order_relaxed));
     DOMI_PROBE_2(send, house->home, node);
     /* only the put that found the inbox empty links the house, so no house is linked twice */
     if (word == 0)
-        domi_links_add_house(manager, house);
+        domi_links_add_house_to_arrivals(manager, house);
     return 0;
 }
 
@@ -74,7 +74,7 @@ void domi_mailbox_mark_full(domi_house *house)
     atomic_fetch_or_explicit(&house->life, DOMI_LIFE_FULL, memory_order_relaxed);
 }
 
-bool domi_mailbox_clear_full(const domi_manager *manager, domi_house *house)
+bool domi_mailbox_clear_full_if_room(const domi_manager *manager, domi_house *house)
 {
     if (!domi_mailbox_has_room(manager, house))
         return false;
@@ -90,8 +90,8 @@ handle_node_for_house_itself(domi_manager *manager, domi_house *house, domi_node
     domi_kind_of_node(node)->handle_arrival(manager, house, node);
 }
 
-__attribute__((noinline)) static int put_with_all_checks(domi_manager *manager, domi_house *house,
-                                                         domi_node *node)
+__attribute__((noinline)) static int put_node_with_all_checks(domi_manager *manager,
+                                                              domi_house *house, domi_node *node)
 {
     if (house == NULL)
         return -ESTALE;
@@ -144,7 +144,7 @@ int domi_mailbox_put_slow(domi_manager *manager, domi_house *house, domi_node *n
                     domi_house_life_word(house) == (uint64_t)node->lease << 32 &&
                     !manager->memory.busy))
         return push_node_to_inbox(manager, house, node, manager->limits.mailbox_max);
-    return put_with_all_checks(manager, house, node);
+    return put_node_with_all_checks(manager, house, node);
 }
 
 int domi_mailbox_put_behind_all_mail(domi_manager *manager, domus_address address, domi_node *node)
@@ -232,7 +232,7 @@ void domi_mailbox_put_node_to_free_slot(domi_manager *manager, domi_house *house
     (void)put_node_to_inbox(manager, house, &house->node, 0);
 }
 
-bool domi_mailbox_handle_held_mail(domi_manager *manager, domi_house *house, domi_node *node)
+bool domi_mailbox_check_mail_held_by_mark(domi_manager *manager, domi_house *house, domi_node *node)
 {
     if ((house->marks & DOMI_MARK_BARRIER) != 0 && node->kind == DOMI_ASK &&
         !domi_doors.hold_ask(manager, house, node))

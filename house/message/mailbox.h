@@ -47,7 +47,7 @@ static inline uint32_t domi_mailbox_depth_of_inbox(const domi_house *house)
 /* Take all nodes out of the inbox of a house, and leave `mark` in it: 0, or DOMI_INBOX_BUSY.
  * Returns the newest node, whose `next` is the one before it; NULL: there was none. Called by home,
  * after it took the house off its arrivals and has read `arrival_next`. */
-static inline domi_node *domi_mailbox_take_inbox(domi_house *house, uint64_t mark)
+static inline domi_node *domi_mailbox_take_all_nodes_of_inbox(domi_house *house, uint64_t mark)
 {
     /* acquire: pairs with the release of each put into the inbox. If `mark` is 0, the next put
      * finds the inbox empty from here on, and may link the house again. */
@@ -82,12 +82,13 @@ static inline bool domi_mailbox_has_room(const domi_manager *manager, const domi
 }
 
 /* Clear FULL in the life word of a house, if its mailbox has room. Returns whether it has. Home. */
-bool domi_mailbox_clear_full(const domi_manager *manager, domi_house *house);
+bool domi_mailbox_clear_full_if_room(const domi_manager *manager, domi_house *house);
 
 /* Handle `node`, an ask or a notice that was just added while a mark holds asks and notices back.
  * Returns true if a receive has to look at it, so that the house may run. An ask that would wait
  * for itself behind a barrier is taken out again and fails with -EDEADLK. */
-bool domi_mailbox_handle_held_mail(domi_manager *manager, domi_house *house, domi_node *node);
+bool domi_mailbox_check_mail_held_by_mark(domi_manager *manager, domi_house *house,
+                                          domi_node *node);
 
 /* Let the waiting receives of the house look at all mail again, because mail was taken out or put
  * in front. Called by the runner, or by home when it sorts the inbox. */
@@ -106,7 +107,7 @@ static inline void domi_house_make_ready(domi_manager *manager, domi_house *hous
 
 /* Let an actor be mounted that has waited for its channel to begin (domi_house_spawn_channel()).
  * Does nothing for any other actor. Home only. */
-static inline void domi_house_end_wait_for_channel(domi_manager *manager, domi_house *house)
+static inline void domi_house_end_mount_wait_for_channel(domi_manager *manager, domi_house *house)
 {
     if (house->state != DOMI_MOUNTING || house->behaviour->kind != DOMUS_CHANNELS ||
         !house->channels.waits)
@@ -127,7 +128,7 @@ static inline void domi_house_let_act_on_change(domi_manager *manager, domi_hous
     if (house->state == DOMI_WAITING)
         domi_house_make_ready(manager, house);
     else if ((domi_house_life_word(house) & DOMI_LIFE_STOP) != 0)
-        domi_house_end_wait_for_channel(manager, house);
+        domi_house_end_mount_wait_for_channel(manager, house);
 }
 
 /* Link `node` into its mailbox of the house, and count it. `kind` is node->kind, which most callers
@@ -154,7 +155,7 @@ DOMI_INLINE void domi_mailbox_append_node(domi_manager *manager, domi_house *hou
     domi_mailbox_link_node(house, node, kind);
     if ((kind == DOMI_ASK || kind == DOMI_NOTICE) &&
         DOMI_UNLIKELY((house->marks & DOMI_MARKS_HOLD) != 0))
-        runs = domi_mailbox_handle_held_mail(manager, house, node);
+        runs = domi_mailbox_check_mail_held_by_mark(manager, house, node);
     if (house->state == DOMI_WAITING && runs)
         domi_house_make_ready(manager, house);
 }

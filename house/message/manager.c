@@ -7,7 +7,7 @@
 
 _Thread_local char domi_here;
 
-void domi_manager_update_home_lane(domi_manager *manager)
+void domi_manager_open_or_close_home_lane(domi_manager *manager)
 {
     manager->mail.lane_max =
         manager->memory.busy || manager->mail.lent ? 0 : manager->limits.mailbox_max;
@@ -18,7 +18,7 @@ void domi_manager_set_runs_lent_house(domi_manager *manager, bool lent)
     if (manager->belts.to == NULL)
         return;
     manager->mail.lent = lent;
-    domi_manager_update_home_lane(manager);
+    domi_manager_open_or_close_home_lane(manager);
 }
 
 void domi_manager_set_memory_level(domi_manager *manager, uint32_t level)
@@ -26,7 +26,7 @@ void domi_manager_set_memory_level(domi_manager *manager, uint32_t level)
     DOMI_CHECK(domi_manager_is_owned_by_caller(manager));
     manager->memory.pressure_seen = level;
     manager->memory.busy = level >= DOMUS_MEMORY_CRITICAL;
-    domi_manager_update_home_lane(manager);
+    domi_manager_open_or_close_home_lane(manager);
 }
 
 void domi_manager_wake_owner(domi_manager *self, domi_manager *target)
@@ -41,7 +41,7 @@ void domi_manager_wake_owner(domi_manager *self, domi_manager *target)
 
 /* Record that the owner of a manager sleeps and has to be woken later. Returns false if there is no
  * room for one more. */
-static bool record_sleeper(domi_manager *self, uint32_t index)
+static bool record_sleeper_to_wake_later(domi_manager *self, uint32_t index)
 {
     domi_sleepers *sleepers = &self->sleepers;
 
@@ -57,10 +57,10 @@ static bool record_sleeper(domi_manager *self, uint32_t index)
     return true;
 }
 
-void domi_manager_notify_sleeper(domi_manager *self, domi_manager *target)
+void domi_manager_wake_sleeper_now_or_later(domi_manager *self, domi_manager *target)
 {
-    if (self->now_ns < self->sleepers.until_ns && domi_park_may_wake_up_wait(&target->park) &&
-        record_sleeper(self, target->index))
+    if (self->now_ns < self->sleepers.until_ns && domi_park_may_waking_be_put_off(&target->park) &&
+        record_sleeper_to_wake_later(self, target->index))
         return;
     domi_manager_wake_owner(self, target);
 }

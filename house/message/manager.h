@@ -145,7 +145,7 @@ static inline void domi_manager_report_mistake(domi_manager *manager, const domi
 
 /* Open the short way of a put, with the present bound of a mailbox, or close it, as the manager's
  * state demands. The owner. */
-void domi_manager_update_home_lane(domi_manager *manager);
+void domi_manager_open_or_close_home_lane(domi_manager *manager);
 
 /* Record whether this thread, as a thief, runs a lent house, whose notices may use neither belts
  * nor the home lane. Without belts this does nothing. Owner. */
@@ -172,7 +172,7 @@ void domi_manager_wake_owner(domi_manager *self, domi_manager *target);
 
 /* Wake the sleeping owner of `target`, or record that it has to be woken: the latter only if it
  * dozes, and this thread may put wake-ups off now. */
-void domi_manager_notify_sleeper(domi_manager *self, domi_manager *target);
+void domi_manager_wake_sleeper_now_or_later(domi_manager *self, domi_manager *target);
 
 /* Make sure that the owner of `target` does not sleep while it has what the owner of `self`, which
  * calls this, has just pushed to it. A thread of the loop that is as good as idle records a dozing
@@ -180,7 +180,7 @@ void domi_manager_notify_sleeper(domi_manager *self, domi_manager *target);
 static inline void domi_manager_notify_of_push(domi_manager *self, domi_manager *target)
 {
     if (__builtin_expect(domi_park_may_owner_sleep(&target->park), 0))
-        domi_manager_notify_sleeper(self, target);
+        domi_manager_wake_sleeper_now_or_later(self, target);
 }
 
 /* Returns the behaviour of the actor that runs on `manager`; NULL: none runs. Any thread; the value
@@ -195,7 +195,7 @@ static inline const domus_behaviour *domi_manager_running_behaviour(const domi_m
 
 /* Returns the type of the message that the running actor handles; NULL: none. Any thread; the value
  * may be out of date. */
-static inline const domus_type *domi_manager_handled_type(const domi_manager *manager)
+static inline const domus_type *domi_manager_type_being_handled(const domi_manager *manager)
 {
     return atomic_load_explicit(
         (_Atomic(const domus_type *) *)(uintptr_t)&manager->activity.handling,

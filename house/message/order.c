@@ -30,7 +30,8 @@ static bool is_taken_before_older(domus_order *order, const domi_node *one, cons
 
 /* Merge two sorted lists of messages, given by their last nodes. The messages of `older` came
  * first. Returns the last node of the result. */
-static domi_node *merge_lists(domus_order *order, domi_node *older, domi_node *newer)
+static domi_node *merge_sorted_lists_of_messages(domus_order *order, domi_node *older,
+                                                 domi_node *newer)
 {
     domi_node *one = older->next;
     domi_node *other = newer->next;
@@ -57,7 +58,7 @@ static void merge_strands(domus_order *order, domi_strand *older, const domi_str
 
     older->count += newer->count;
     if (is_taken_before_older(order, newer->tail->next, older->tail)) {
-        older->tail = merge_lists(order, older->tail, newer->tail);
+        older->tail = merge_sorted_lists_of_messages(order, older->tail, newer->tail);
         return;
     }
     /* no node of `newer` has to be taken before one of `older`, so all of them follow behind */
@@ -86,7 +87,8 @@ static bool is_strand_taken_before(domus_order *order, const domi_strands *stran
 
 /* Put the strand with this index into its place in `by_head`, where strands are sorted by their
  * heads. */
-static void insert_strand_into_by_head(domus_order *order, domi_strands *strands, uint32_t index)
+static void insert_strand_into_list_by_head(domus_order *order, domi_strands *strands,
+                                            uint32_t index)
 {
     uint32_t low = 0;
     uint32_t high = strands->ranked;
@@ -104,19 +106,19 @@ static void insert_strand_into_by_head(domus_order *order, domi_strands *strands
 }
 
 /* Take the entry `place` out of the list `by_head` of sorted strands. */
-static void remove_entry_from_by_head(domi_strands *strands, uint32_t place)
+static void remove_entry_from_list_by_head(domi_strands *strands, uint32_t place)
 {
     strands->ranked--;
     memmove(&strands->by_head[place], &strands->by_head[place + 1], strands->ranked - place);
 }
 
 /* Take the strand with this index out of the list `by_head` of sorted strands. */
-static void remove_strand_from_by_head(domi_strands *strands, uint32_t index)
+static void remove_strand_from_list_by_head(domi_strands *strands, uint32_t index)
 {
     const uint8_t *at = memchr(strands->by_head, (int)index, strands->ranked);
 
     DOMI_CHECK(at != NULL);
-    remove_entry_from_by_head(strands, (uint32_t)(at - strands->by_head));
+    remove_entry_from_list_by_head(strands, (uint32_t)(at - strands->by_head));
 }
 
 /* Remove from the strands one that was taken out of `by_head` before. */
@@ -162,11 +164,11 @@ static void make_room_for_strand(domus_order *order, domi_strands *strands)
             index = i;
         }
     }
-    remove_strand_from_by_head(strands, index);
-    remove_strand_from_by_head(strands, index + 1);
+    remove_strand_from_list_by_head(strands, index);
+    remove_strand_from_list_by_head(strands, index + 1);
     merge_strands(order, &strands->at[index], &strands->at[index + 1]);
     remove_strand(strands, index + 1);
-    insert_strand_into_by_head(order, strands, index);
+    insert_strand_into_list_by_head(order, strands, index);
 }
 
 /* Add a strand of mail that is newer than all mail of the strands. */
@@ -177,11 +179,11 @@ static void add_strand_of_newer_mail(domus_order *order, domi_strands *strands, 
     strands->mail += strand.count;
     for (uint32_t last = strands->count - 1;
          last > 0 && must_neighbour_strands_be_merged(strands, last - 1); last--) {
-        remove_strand_from_by_head(strands, last - 1);
+        remove_strand_from_list_by_head(strands, last - 1);
         merge_strands(order, &strands->at[last - 1], &strands->at[last]);
         strands->count--;
     }
-    insert_strand_into_by_head(order, strands, strands->count - 1);
+    insert_strand_into_list_by_head(order, strands, strands->count - 1);
 }
 
 /* Add a strand of mail that is older than all mail of the strands. */
@@ -195,11 +197,11 @@ static void add_strand_of_older_mail(domus_order *order, domi_strands *strands, 
     strands->count++;
     strands->mail += strand.count;
     while (strands->count > 1 && must_neighbour_strands_be_merged(strands, 0)) {
-        remove_strand_from_by_head(strands, 1);
+        remove_strand_from_list_by_head(strands, 1);
         merge_strands(order, &strands->at[0], &strands->at[1]);
         remove_strand(strands, 1);
     }
-    insert_strand_into_by_head(order, strands, 0);
+    insert_strand_into_list_by_head(order, strands, 0);
 }
 
 static domi_node *take_first_message_of_strands(domus_order *order, domi_strands *strands)
@@ -211,14 +213,14 @@ static domi_node *take_first_message_of_strands(domus_order *order, domi_strands
     domi_node *node = domi_list_take_first_node(&strand->tail);
 
     strands->mail--;
-    remove_entry_from_by_head(strands, 0);
+    remove_entry_from_list_by_head(strands, 0);
     if (--strand->count == 0) {
         remove_strand(strands, first);
         return node;
     }
     /* `node` becomes the head of its strand when the next message is taken */
     domi_prefetch_read(strand->tail->next->next);
-    insert_strand_into_by_head(order, strands, first);
+    insert_strand_into_list_by_head(order, strands, first);
     return node;
 }
 
@@ -309,7 +311,7 @@ domi_node *domi_order_take_unseen_message(domi_house *house)
     return take_first_message_of_strands(house->behaviour->order, &house->family->order->waiting);
 }
 
-void domi_order_put_in_seen_mail(domi_house *house, domi_node *node)
+void domi_order_move_node_to_seen_mail(domi_house *house, domi_node *node)
 {
     node->next = node; /* the node alone is a circular list */
     add_strand_of_newer_mail(house->behaviour->order, &house->family->order->seen,
@@ -373,7 +375,7 @@ static void move_sorted_mail_to_mailboxes(domi_house *house)
     order->at_last = false;
 }
 
-void domi_order_change_behaviour(domi_house *house, const domus_behaviour *behaviour)
+void domi_order_set_behaviour_and_resort(domi_house *house, const domus_behaviour *behaviour)
 {
     domus_order *before = house->behaviour->order;
 
@@ -413,7 +415,7 @@ static void forget_empty_strands(domus_order *order, domi_strands *strands)
             remove_strand(strands, i);
     }
     for (uint32_t i = 0; i < strands->count; i++)
-        insert_strand_into_by_head(order, strands, i);
+        insert_strand_into_list_by_head(order, strands, i);
 }
 
 void domi_order_forget_empty_strands(domi_house *house)

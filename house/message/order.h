@@ -62,7 +62,7 @@ int domi_order_make_for_house(domi_house *house);
 /* Give `house` another behaviour. If its order differs from that of the last one, waiting mail is
  * sorted anew; messages that are equal in the new order stay as they were. For a behaviour with an
  * order, the caller has called domi_order_make_for_house() before. */
-void domi_order_change_behaviour(domi_house *house, const domus_behaviour *behaviour);
+void domi_order_set_behaviour_and_resort(domi_house *house, const domus_behaviour *behaviour);
 
 static inline bool domi_house_is_ordered(const domi_house *house)
 {
@@ -90,7 +90,7 @@ domi_node *domi_order_take_unseen_message(domi_house *house);
 
 /* Move `node`, which domi_order_take_unseen_message() has returned, to the mail that the receives
  * have looked at. */
-void domi_order_put_in_seen_mail(domi_house *house, domi_node *node);
+void domi_order_move_node_to_seen_mail(domi_house *house, domi_node *node);
 
 /* Let all sorted mail count as not looked at by the receives. */
 void domi_order_make_seen_mail_unseen(domi_house *house);

@@ -47,7 +47,7 @@ void domi_pool_fini(domi_manager *manager)
         domi_slab_fini(&manager->pool.slabs[i]);
 }
 
-static void push_chain_to_owner(domi_manager *owner, domi_chain *full)
+static void push_chain_of_objects_to_owner(domi_manager *owner, domi_chain *full)
 {
     domi_node *head = atomic_load_explicit(&owner->pool.remote, memory_order_relaxed);
 
@@ -81,7 +81,7 @@ void domi_pool_push_chains_to_owners(domi_manager *manager)
         return;
     for (uint32_t i = 0; i < manager->count; i++) {
         if (manager->pool.chains[i].head != NULL)
-            push_chain_to_owner(manager->managers[i], &manager->pool.chains[i]);
+            push_chain_of_objects_to_owner(manager->managers[i], &manager->pool.chains[i]);
     }
     manager->pool.chained = 0;
 }
@@ -99,7 +99,7 @@ bool domi_pool_sort_returned_objects(domi_manager *manager)
     if (node == NULL) {
         if (atomic_load_explicit(&manager->pool.remote, memory_order_relaxed) == NULL)
             return false;
-        /* acquire: pairs with the release in push_chain_to_owner(). */
+        /* acquire: pairs with the release in push_chain_of_objects_to_owner(). */
         node = atomic_exchange_explicit(&manager->pool.remote, NULL, memory_order_acquire);
     }
     for (int most = COLLECT_MAX; node != NULL && most != 0; most--) {
@@ -187,7 +187,7 @@ bool domi_pool_can_take_object_bounded(domi_manager *manager, uint32_t index)
            do_bytes_fit_under_thread_max(manager, domi_slab_bytes_of_next_chunk(slab));
 }
 
-int domi_message_explain_failure(domi_manager *manager)
+int domi_message_error_of_failed_new(domi_manager *manager)
 {
     if (manager->memory.at_max) {
         domi_counter_add(&manager->counters.thread_max_refusals, 1);

@@ -130,7 +130,7 @@ DOMI_INLINE domi_envelope *domi_envelope_new(domi_manager *manager, size_t bytes
 }
 
 /* Take a new envelope as domi_envelope_new() does, for an ask or a notice, which memory.threadMax
- * bounds. If this returns NULL, domi_message_explain_failure() says why. */
+ * bounds. If this returns NULL, domi_message_error_of_failed_new() says why. */
 DOMI_INLINE domi_envelope *domi_message_new(domi_manager *manager, size_t bytes)
 {
     return domi_envelope_new_maybe_bounded(manager, bytes, true);
@@ -139,7 +139,7 @@ DOMI_INLINE domi_envelope *domi_message_new(domi_manager *manager, size_t bytes)
 /* Returns the reason why domi_message_new() has just failed: -ENOBUFS because of memory.threadMax;
  * -EBUSY because memory is full and messages get no more of it; otherwise -ENOMEM. Counts the first
  * two. */
-int domi_message_explain_failure(domi_manager *manager);
+int domi_message_error_of_failed_new(domi_manager *manager);
 
 /* Returns the number of bytes that an envelope can hold in all (head and payload). For an envelope
  * from the heap it returns 0, because its size is exactly what was asked for, and is not recorded.

@@ -1,8 +1,8 @@
 /* Arms and disarms nodes on the wheels of a pool, under its lock. */
 #include "house/message/pooled.h"
 
-void domi_pooled_arm_node(domi_pooled *pooled, domi_wheel *wheel, domi_wheel_node *node,
-                          uint64_t expires_ns)
+void domi_pooled_arm_node_on_pools_wheel(domi_pooled *pooled, domi_wheel *wheel,
+                                         domi_wheel_node *node, uint64_t expires_ns)
 {
     /* An odd time marks a promise that was postponed (domi_promise_is_postponed()), so times are
      * made even. UINT64_MAX is odd and means never. */
@@ -19,7 +19,8 @@ void domi_pooled_arm_node(domi_pooled *pooled, domi_wheel *wheel, domi_wheel_nod
         pooled->call(pooled);
 }
 
-void domi_pooled_disarm_node(domi_pooled *pooled, domi_wheel *wheel, domi_wheel_node *node)
+void domi_pooled_disarm_node_on_pools_wheel(domi_pooled *pooled, domi_wheel *wheel,
+                                            domi_wheel_node *node)
 {
     domi_spinlock_lock(&pooled->lock);
     domi_wheel_disarm_node(wheel, node);

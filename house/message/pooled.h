@@ -72,9 +72,11 @@ static inline bool domi_house_is_pooled(const domi_house *house)
 }
 
 /* Arm `node` for `expires_ns` on a wheel of the pool's home, that of timers or that of time-outs;
- * domi_pooled_disarm_node() takes it off. Called by the runner of an actor of the pool. */
-void domi_pooled_arm_node(domi_pooled *pooled, domi_wheel *wheel, domi_wheel_node *node,
-                          uint64_t expires_ns);
-void domi_pooled_disarm_node(domi_pooled *pooled, domi_wheel *wheel, domi_wheel_node *node);
+ * domi_pooled_disarm_node_on_pools_wheel() takes it off. Called by the runner of an actor of the
+ * pool. */
+void domi_pooled_arm_node_on_pools_wheel(domi_pooled *pooled, domi_wheel *wheel,
+                                         domi_wheel_node *node, uint64_t expires_ns);
+void domi_pooled_disarm_node_on_pools_wheel(domi_pooled *pooled, domi_wheel *wheel,
+                                            domi_wheel_node *node);
 
 #endif

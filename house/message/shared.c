@@ -22,7 +22,7 @@ domi_shared *domi_shared_new_payload(domi_manager *manager, const domus_type *ty
     return shared;
 }
 
-void domi_shared_drop_count(domi_manager *manager, domi_shared *shared)
+void domi_shared_payload_drop_reference(domi_manager *manager, domi_shared *shared)
 {
     /* acq_rel: all accesses of other threads to the payload happen before the last thread frees
      * it. */
@@ -51,14 +51,14 @@ domi_envelope *domi_delivery_new(domi_manager *manager, domi_shared *shared, dom
     return envelope;
 }
 
-void domi_delivery_drop_counts(domi_manager *manager, domi_envelope *envelope, uint32_t count)
+void domi_delivery_drop_references(domi_manager *manager, domi_envelope *envelope, uint32_t count)
 {
     domi_delivery *delivery = domi_delivery_of_envelope(envelope);
 
-    /* acq_rel: the comment in domi_shared_drop_count() says why. */
+    /* acq_rel: the comment in domi_shared_payload_drop_reference() says why. */
     if (atomic_fetch_sub_explicit(&delivery->left, count, memory_order_acq_rel) != count)
         return;
-    domi_shared_drop_count(manager, delivery->shared);
+    domi_shared_payload_drop_reference(manager, delivery->shared);
     domi_pool_free_object(manager, &envelope->node);
 }
 
@@ -96,5 +96,5 @@ void domi_shared_notice_free(domi_manager *manager, domi_envelope *notice)
 
     notice->node.slab = DOMI_SLAB_64;
     domi_pool_free_object(manager, &notice->node);
-    domi_delivery_drop_counts(manager, delivery, 1);
+    domi_delivery_drop_references(manager, delivery, 1);
 }

@@ -45,20 +45,20 @@ static inline domi_delivery *domi_delivery_of_envelope(domi_envelope *envelope)
 }
 
 /* Make a shared payload with a copy of `payload`. The caller holds one count, as the maker of its
- * deliveries. If this returns NULL, domi_message_explain_failure() says why. */
+ * deliveries. If this returns NULL, domi_message_error_of_failed_new() says why. */
 domi_shared *domi_shared_new_payload(domi_manager *manager, const domus_type *type,
                                      const void *payload);
 
 /* Give back the count of a shared payload that its maker or a delivery holds. The last count frees
  * the payload, and releases what it owns. Any thread. */
-void domi_shared_drop_count(domi_manager *manager, domi_shared *shared);
+void domi_shared_payload_drop_reference(domi_manager *manager, domi_shared *shared);
 
 /* Make one more delivery of a shared payload, a notice from `sender` that the caller has to put.
  * Returns NULL if there is no memory. */
 domi_envelope *domi_delivery_new(domi_manager *manager, domi_shared *shared, domus_address sender);
 
 /* Give back `count` of the counts of a delivery. The last count ends the delivery. Any thread. */
-void domi_delivery_drop_counts(domi_manager *manager, domi_envelope *delivery, uint32_t count);
+void domi_delivery_drop_references(domi_manager *manager, domi_envelope *delivery, uint32_t count);
 
 /* Make one of a delivery's notices. The caller has counted the notice in the delivery already.
  * Returns NULL if there is no memory. */

@@ -11,7 +11,8 @@
 /* Set `bits` (STOP, or STOP and HASTE) in an actor's life word. If one of them is new, rouse the
  * house, or put its node to its home if that is another thread. Returns 0; -ESTALE: the actor has
  * ended; or the error of the put. */
-static int set_stop_bits(domi_manager *manager, domus_address address, uint64_t bits)
+static int set_stop_bits_and_rouse_house(domi_manager *manager, domus_address address,
+                                         uint64_t bits)
 {
     domi_house *house = address.house;
 
@@ -52,10 +53,10 @@ static int set_stop_bits(domi_manager *manager, domus_address address, uint64_t 
 
 int domi_house_ask_to_stop(domi_manager *manager, domus_address address)
 {
-    return set_stop_bits(manager, address, DOMI_LIFE_STOP);
+    return set_stop_bits_and_rouse_house(manager, address, DOMI_LIFE_STOP);
 }
 
 int domi_house_ask_to_stop_hastily(domi_manager *manager, domus_address address)
 {
-    return set_stop_bits(manager, address, DOMI_LIFE_STOP | DOMI_LIFE_HASTE);
+    return set_stop_bits_and_rouse_house(manager, address, DOMI_LIFE_STOP | DOMI_LIFE_HASTE);
 }

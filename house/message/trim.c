@@ -38,7 +38,7 @@ static uint64_t get_longer_wait_between_passes(uint64_t wait_ns)
 
 /* Put the next pass over the slabs off if they have grown since the last check, because then they
  * use all they have. Let it begin sooner if memory is short. */
-static void postpone_pass_if_slabs_grew(domi_manager *manager, uint64_t now_ns)
+static void postpone_trim_pass_if_slabs_grew(domi_manager *manager, uint64_t now_ns)
 {
     domi_trim *trim = &manager->memory.trim;
     uint64_t mapped = count_mapped_bytes_of_slabs(manager);
@@ -60,7 +60,7 @@ static void postpone_pass_if_slabs_grew(domi_manager *manager, uint64_t now_ns)
 
 /* Publish the sum of the slabs' spare bytes. The sum is computed anew after each step, because a
  * slab that runs dry subtracts its own bytes at once (pool.c). */
-static void publish_spare_bytes(domi_manager *manager)
+static void publish_spare_bytes_of_slabs(domi_manager *manager)
 {
     uint64_t spare = 0;
 
@@ -80,7 +80,7 @@ static void end_pass_over_slabs(domi_manager *manager, uint64_t now_ns)
     manager->memory.at_max = false;
     /* the bytes count anew: a slab whose trim did not begin may have other spare bytes than
      * before */
-    publish_spare_bytes(manager);
+    publish_spare_bytes_of_slabs(manager);
     trim->mapped = count_mapped_bytes_of_slabs(manager);
     if (now_ns < trim->short_ns)
         trim->wait_ns = FIRST_WAIT_NS;
@@ -145,7 +145,7 @@ static bool take_trim_step_of_slab(domi_manager *manager, domi_slab *slab, uint3
     trim->begun = true;
     uint64_t before = slab->mapped_bytes;
     bool more = !domi_slab_trim_step(slab, objects);
-    publish_spare_bytes(manager);
+    publish_spare_bytes_of_slabs(manager);
     if (slab->mapped_bytes != before) {
         trim->gained = true;
         domi_counter_add(&manager->counters.trimmed_bytes, before - slab->mapped_bytes);
@@ -160,7 +160,7 @@ static bool take_step_of_pass_if_due(domi_manager *manager, uint64_t now_ns, uin
     domi_trim *trim = &manager->memory.trim;
 
     if (!trim->under_way) {
-        postpone_pass_if_slabs_grew(manager, now_ns);
+        postpone_trim_pass_if_slabs_grew(manager, now_ns);
         if (now_ns < trim->next_ns || !begin_pass_over_slabs(manager))
             return false;
     }

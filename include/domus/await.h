@@ -165,7 +165,7 @@
             int domi_result = __VA_ARGS__;                                                         \
             if (domi_result >= 0)                                                                  \
                 return domi_result;                                                                \
-            answer = domi_await_failed(domi_result);                                               \
+            answer = domi_await_make_failed_answer(domi_result);                                   \
         }                                                                                          \
         __attribute__((fallthrough));                                                              \
     case DOMI_PLACE:;                                                                              \
@@ -173,8 +173,8 @@
 
 /* Call the verb of the same name with these arguments, wait for what it begins, and go on behind
  * the await, as DOMUS_AWAIT() does. `stack` and `then` are added. */
-#define DOMUS_ASK(...)            DOMUS_AWAIT(domi_await_ask(stack, __VA_ARGS__, 0, then))
-#define DOMUS_ASK_WITHIN(...)     DOMUS_AWAIT(domi_await_ask(stack, __VA_ARGS__, then))
+#define DOMUS_ASK(...)            DOMUS_AWAIT(domi_await_send_ask(stack, __VA_ARGS__, 0, then))
+#define DOMUS_ASK_WITHIN(...)     DOMUS_AWAIT(domi_await_send_ask(stack, __VA_ARGS__, then))
 #define DOMUS_SLEEP(...)          DOMUS_AWAIT(domus_sleep(stack, __VA_ARGS__, then))
 #define DOMUS_RECEIVE(...)        DOMUS_AWAIT(domus_receive(stack, __VA_ARGS__, then))
 #define DOMUS_RECEIVE_WITHIN(...) DOMUS_AWAIT(domus_receive_within(stack, __VA_ARGS__, then))
@@ -188,7 +188,7 @@
 
 /* Returns an answer that has an error and nothing else. It is valid until the next call on this
  * thread. */
-static inline const domus_answer *domi_await_failed(int error)
+static inline const domus_answer *domi_await_make_failed_answer(int error)
 {
     static __thread domus_answer failed;
 
@@ -198,8 +198,8 @@ static inline const domus_answer *domi_await_failed(int error)
 
 /* Make the ask of DOMUS_ASK() and its like. If nothing was sent, the sequence ends, and could not
  * release what the payload owns, so this function releases it. */
-static inline int domi_await_ask(domus_stack *stack, domus_address to, const domus_type *type,
-                                 const void *payload, uint64_t timeout_ns, domus_resumed *then)
+static inline int domi_await_send_ask(domus_stack *stack, domus_address to, const domus_type *type,
+                                      const void *payload, uint64_t timeout_ns, domus_resumed *then)
 {
     int result = domus_ask_within(stack, to, type, payload, timeout_ns, then);
 

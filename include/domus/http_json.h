@@ -75,8 +75,9 @@ static inline bool domus_http_read_json(domus_stack *stack, const domus_http_req
 
 /* Make JSON of one parameter of a query: a text becomes a string; a value that is JSON already,
  * such as a number, stays as it is. */
-static inline void domi_http_put_parameter(domus_json_writer *writer, const domus_json_field *field,
-                                           const char *text, size_t size)
+static inline void domi_http_write_parameter_as_json(domus_json_writer *writer,
+                                                     const domus_json_field *field,
+                                                     const char *text, size_t size)
 {
     bool is_text = field->kind == DOMUS_JSON_KIND_TEXT || field->kind == DOMUS_JSON_KIND_STRING ||
                    field->kind == DOMUS_JSON_KIND_WORD;
@@ -120,7 +121,7 @@ static inline bool domus_http_read_query(domus_stack *stack, const domus_http_re
     for (uint32_t i = 0; i < table->count && error == 0; i++) {
         size = domus_http_form_text(&form, table->fields[i].name, text, sizeof text);
         if (size >= 0)
-            domi_http_put_parameter(&writer, &table->fields[i], text, (size_t)size);
+            domi_http_write_parameter_as_json(&writer, &table->fields[i], text, (size_t)size);
         else if (size != -ENOENT)
             error = (int)size;
     }

@@ -48,7 +48,7 @@ void domi_acceptor_reset_backoff(domi_acceptor *acceptor)
     acceptor->backoff_ns = BACKOFF_FIRST_NS;
 }
 
-void domi_acceptor_pause_under_pressure(domi_acceptor *acceptor)
+void domi_acceptor_pause_if_memory_is_short(domi_acceptor *acceptor)
 {
     if (!acceptor->io->pressure.pauses || acceptor->stopping)
         return;

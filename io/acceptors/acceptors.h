@@ -64,7 +64,7 @@ void domi_acceptor_reset_backoff(domi_acceptor *acceptor);
 
 /* Pause the accept of a listener if memory is so short that io->pressure.pauses is set. Called
  * after each change of that field. The timer of the acceptor ends the pause. */
-void domi_acceptor_pause_under_pressure(domi_acceptor *acceptor);
+void domi_acceptor_pause_if_memory_is_short(domi_acceptor *acceptor);
 
 /* ---- hand_over.c ------------------------------------------------------------------------------*/
 
@@ -82,7 +82,7 @@ extern const domus_type domi_accepted_type;
 
 /* Let the actor that handles the event of a handed-over connection make a channel of the
  * connection; if that fails, reset the connection. */
-void domi_accepted_adopt_connection(const domi_accepted *accepted, domi_house *owner);
+void domi_accepted_make_channel_or_reset(const domi_accepted *accepted, domi_house *owner);
 
 /* True if all threads of the system together have accepted as many connections as they may have
  * (channel.maxConnections). */
@@ -90,7 +90,7 @@ bool domi_acceptor_is_at_max_connections(const domi_acceptor *acceptor);
 
 /* Returns true if all threads to which the acceptor hands connections have as many as they may
  * have, or if memory is short; then no connection is handed over now. */
-bool domi_acceptor_has_no_room(const domi_acceptor *acceptor);
+bool domi_acceptor_has_no_room_for_arrival(const domi_acceptor *acceptor);
 
 /* Check where a connection comes from, if proxies use the listener. Returns true if it does not
  * come from a network of proxies, and then it is counted as refused; otherwise the connection is
@@ -111,10 +111,10 @@ void domi_arrival_hand_to_target(domi_acceptor *acceptor, const domi_connection 
 /* Keep an accepted connection for which there is no room, until there is. One multishot accept
  * brings all connections that wait in the backlog. If these were turned away, their peers would
  * have to connect again, so they wait in the acceptor instead. */
-void domi_arrival_keep_waiting(domi_acceptor *acceptor, const domi_connection *arrival);
+void domi_arrival_keep_until_there_is_room(domi_acceptor *acceptor, const domi_connection *arrival);
 
 /* Hand over as many of the acceptor's kept connections as there is room for now. */
-void domi_acceptor_hand_over_waiting(domi_acceptor *acceptor);
+void domi_acceptor_hand_over_waiting_arrivals(domi_acceptor *acceptor);
 
 /* ---- backlog.c --------------------------------------------------------------------------------*/
 
@@ -167,7 +167,7 @@ void domi_acceptor_handle_completion(domi_io *io, enum domi_op op,
 
 /* Handle the timer of the acceptor, which has fired: end the pause, or take the next step of a
  * stop. */
-void domi_acceptor_handle_timer(domi_acceptor *acceptor);
+void domi_acceptor_end_pause_or_continue_stop(domi_acceptor *acceptor);
 
 /* ---- listener_spells.c ------------------------------------------------------------------------*/
 
@@ -187,7 +187,7 @@ void domi_shortage_record_full_address(domi_acceptor *acceptor, const domi_peer_
 
 /* Log the end of all spells of shortage of the thread that are over, also those of its receive
  * buffers, and arm the timer again while other spells last. The timer calls this. */
-void domi_shortages_handle_timer(domi_io *io);
+void domi_shortages_end_spells_at_timer(domi_io *io);
 
 /* ---- stop.c -----------------------------------------------------------------------------------*/
 

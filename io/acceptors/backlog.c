@@ -30,7 +30,7 @@ static void count_turned_away_at_listener(domi_io *io, const domi_channel_settin
 
 void domi_connection_reset_and_count(domi_io *io, const domi_channel_settings *settings, int fd)
 {
-    uint64_t bytes = domi_socket_count_bytes(io, fd, FIONREAD);
+    uint64_t bytes = domi_socket_count_bytes_in_kernel(io, fd, FIONREAD);
 
     count_turned_away_at_listener(io, settings, 1);
 

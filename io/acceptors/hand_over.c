@@ -36,7 +36,7 @@ const domus_type domi_accepted_type = {
     .release = release_accepted_connection,
 };
 
-void domi_accepted_adopt_connection(const domi_accepted *accepted, domi_house *owner)
+void domi_accepted_make_channel_or_reset(const domi_accepted *accepted, domi_house *owner)
 {
     if (domi_channel_adopt_connection(accepted->io, owner, &accepted->connection) == 0)
         domi_settings_remove_user(accepted->connection.settings);
@@ -55,7 +55,7 @@ bool domi_acceptor_is_at_max_connections(const domi_acceptor *acceptor)
     return domi_io_has_accepted_maximum(acceptor->io);
 }
 
-bool domi_acceptor_has_no_room(const domi_acceptor *acceptor)
+bool domi_acceptor_has_no_room_for_arrival(const domi_acceptor *acceptor)
 {
     return acceptor->io->pressure.pauses || domi_acceptor_is_at_max_connections(acceptor);
 }
@@ -162,7 +162,7 @@ void domi_arrival_hand_to_target(domi_acceptor *acceptor, const domi_connection 
 
 /* Keep an accepted connection in the acceptor's array `waiting`, which doubles when it is full;
  * without memory for that, turn the connection away. */
-void domi_arrival_keep_waiting(domi_acceptor *acceptor, const domi_connection *arrival)
+void domi_arrival_keep_until_there_is_room(domi_acceptor *acceptor, const domi_connection *arrival)
 {
     if (acceptor->waiting_count == acceptor->waiting_capacity) {
         uint32_t room =
@@ -181,11 +181,11 @@ void domi_arrival_keep_waiting(domi_acceptor *acceptor, const domi_connection *a
     acceptor->waiting[acceptor->waiting_count++] = *arrival;
 }
 
-void domi_acceptor_hand_over_waiting(domi_acceptor *acceptor)
+void domi_acceptor_hand_over_waiting_arrivals(domi_acceptor *acceptor)
 {
     uint32_t served = 0;
 
-    while (served < acceptor->waiting_count && !domi_acceptor_has_no_room(acceptor))
+    while (served < acceptor->waiting_count && !domi_acceptor_has_no_room_for_arrival(acceptor))
         domi_arrival_hand_to_target(acceptor, &acceptor->waiting[served++]);
     acceptor->waiting_count -= served;
     if (served != 0)

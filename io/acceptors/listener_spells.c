@@ -96,7 +96,7 @@ static void prolong_spells_of_paused_acceptor(domi_acceptor *acceptor)
             acceptor->shortages[kind].last_ns = acceptor->io->manager->now_ns;
 }
 
-void domi_shortages_handle_timer(domi_io *io)
+void domi_shortages_end_spells_at_timer(domi_io *io)
 {
     static const char *const over[DOMI_SHORTAGES] = {
         [DOMI_SHORTAGE_CONNECTIONS] = "there is room for new connections again",
@@ -107,7 +107,7 @@ void domi_shortages_handle_timer(domi_io *io)
     };
     bool any = domi_spell_end_buffer_shortage_if_quiet(io);
 
-    any |= domi_spells_end_proxies_if_quiet(io);
+    any |= domi_spells_end_proxy_resets_if_quiet(io);
     any |= domi_spell_end_conversations_if_quiet(io);
     any |= domi_spell_end_failures_if_quiet(io);
     for (uint32_t slot = 0; slot < DOMI_ACCEPTORS_MAX; slot++) {

@@ -40,9 +40,10 @@ static bool has_place_for_acceptor(const domi_io *io)
     return false;
 }
 
-static int open_listener(domi_manager *manager, domi_house *house, const domus_endpoint *at,
-                         const domus_listen_options *options, domus_address *ret_listener,
-                         domus_endpoint *ret_at)
+static int open_listener_and_spawn_acceptor(domi_manager *manager, domi_house *house,
+                                            const domus_endpoint *at,
+                                            const domus_listen_options *options,
+                                            domus_address *ret_listener, domus_endpoint *ret_at)
 {
     uint32_t backlog = options->backlog != 0 ? options->backlog : BACKLOG_DEFAULT;
     domi_io *io = manager->io;
@@ -105,8 +106,8 @@ int domus_listen(domus_stack *stack, const domus_endpoint *at, const domus_liste
         return -ESHUTDOWN;
     if (!has_place_for_acceptor(manager->io))
         return -EMFILE;
-    result = open_listener(manager, house, at, options != NULL ? options : &defaults, &listener,
-                           &actual);
+    result = open_listener_and_spawn_acceptor(
+        manager, house, at, options != NULL ? options : &defaults, &listener, &actual);
     if (result != 0)
         return result;
     if (ret_listener != NULL)

@@ -12,7 +12,7 @@
 
 /* Count a connection on the address of its peer. The connection of a proxy is counted later, on the
  * address of its client. Returns 0; -EDQUOT or -ENOMEM when the connection may not stay. */
-static int count_connection_of_address(domi_acceptor *acceptor, domi_connection *arrival)
+static int count_connection_on_peer_address(domi_acceptor *acceptor, domi_connection *arrival)
 {
     domi_peers *peers = acceptor->io->peers;
     struct sockaddr_storage address;
@@ -25,12 +25,12 @@ static int count_connection_of_address(domi_acceptor *acceptor, domi_connection 
     int result = domi_peers_count_connection(peers, &key, &arrival->peer);
     if (result == -EDQUOT)
         domi_shortage_record_full_address(acceptor, &key,
-                                          domi_peers_max_of_one_address(peers, &key));
+                                          domi_peers_max_connections_of_address(peers, &key));
     return result;
 }
 
 /* Handle a connection that the acceptor has accepted: hand it over, keep it, or turn it away. */
-static void handle_accepted_connection(domi_acceptor *acceptor, int fd)
+static void hand_over_keep_or_turn_away_accepted(domi_acceptor *acceptor, int fd)
 {
     domi_connection arrival = {.fd = fd};
 
@@ -40,16 +40,16 @@ static void handle_accepted_connection(domi_acceptor *acceptor, int fd)
     }
     domi_acceptor_reset_backoff(acceptor);
     bool is_foreign = domi_acceptor_check_proxy_source(acceptor, &arrival);
-    int result = is_foreign ? -EPERM : count_connection_of_address(acceptor, &arrival);
+    int result = is_foreign ? -EPERM : count_connection_on_peer_address(acceptor, &arrival);
     if (result == -EDQUOT || is_foreign)
         domi_acceptor_refuse_connection(acceptor, fd);
     else if (result != 0)
         domi_connection_reset_and_count(acceptor->io, acceptor->settings, fd);
-    else if (domi_acceptor_has_no_room(acceptor))
-        domi_arrival_keep_waiting(acceptor, &arrival);
+    else if (domi_acceptor_has_no_room_for_arrival(acceptor))
+        domi_arrival_keep_until_there_is_room(acceptor, &arrival);
     else
         domi_arrival_hand_to_target(acceptor, &arrival);
-    if (acceptor->waiting_count != 0 || domi_acceptor_has_no_room(acceptor)) {
+    if (acceptor->waiting_count != 0 || domi_acceptor_has_no_room_for_arrival(acceptor)) {
         domi_acceptor_cancel_accept(acceptor);
         domi_acceptor_pause_accept(acceptor, true);
     }
@@ -62,7 +62,7 @@ static void handle_accept_completion(domi_acceptor *acceptor, const domi_complet
     if ((completion->flags & DOMI_MORE) == 0)
         acceptor->armed = false;
     if (result >= 0) {
-        handle_accepted_connection(acceptor, result);
+        hand_over_keep_or_turn_away_accepted(acceptor, result);
     } else if (result == -EMFILE || result == -ENFILE || result == -ENOBUFS || result == -ENOMEM ||
                result == -EPERM || result == -EACCES || result == -ENOSYS) {
         domi_shortage_record_failed_accept(acceptor, result);
@@ -140,7 +140,7 @@ void domi_acceptor_close_and_free(domi_acceptor *acceptor)
     domi_memory_free(acceptor);
 }
 
-static void stop_listening(domus_stack *stack, void *self)
+static void on_stop_close_and_free_acceptor(domus_stack *stack, void *self)
 {
     (void)stack;
     domi_acceptor_close_and_free(*(domi_acceptor **)self);
@@ -151,7 +151,7 @@ const domus_behaviour domi_acceptor_behaviour = {
     .kind = DOMUS_CHANNELS,
     .state_size = sizeof(domi_acceptor *),
     .on_mount = mount_acceptor,
-    .on_stop = stop_listening,
+    .on_stop = on_stop_close_and_free_acceptor,
 };
 
 void domi_acceptor_free_unmounted(domi_acceptor *acceptor)
@@ -181,14 +181,15 @@ void domi_acceptor_handle_completion(domi_io *io, enum domi_op op,
     }
 }
 
-void domi_acceptor_handle_timer(domi_acceptor *acceptor)
+void domi_acceptor_end_pause_or_continue_stop(domi_acceptor *acceptor)
 {
     if (acceptor->stopping) {
         domi_acceptor_continue_stop(acceptor);
         return;
     }
-    domi_acceptor_hand_over_waiting(acceptor);
-    if (acceptor->waiting_count != 0 || (acceptor->full && domi_acceptor_has_no_room(acceptor)))
+    domi_acceptor_hand_over_waiting_arrivals(acceptor);
+    if (acceptor->waiting_count != 0 ||
+        (acceptor->full && domi_acceptor_has_no_room_for_arrival(acceptor)))
         domi_acceptor_pause_accept(acceptor, true);
     else
         domi_acceptor_arm_accept(acceptor);

@@ -60,7 +60,7 @@ static void schedule_next_close_step(domi_acceptor *acceptor, uint64_t delay_ns)
  * connects afterwards is refused, and does not wait for the end of a drain. One call accepts a
  * bounded number, and the next iteration goes on. In a drain without free descriptors this is tried
  * again later, because channels that end give theirs back. */
-static void finish_acceptor_stop(domi_acceptor *acceptor)
+static void accept_waiting_then_close_listener(domi_acceptor *acceptor)
 {
     domi_io *io = acceptor->io;
 
@@ -113,7 +113,7 @@ void domi_acceptor_begin_drain(domi_acceptor *acceptor)
         domi_arrival_hand_to_target(acceptor, &acceptor->waiting[i]);
     acceptor->waiting_count = 0;
     domi_backlog_set_to_zero(acceptor);
-    finish_acceptor_stop(acceptor);
+    accept_waiting_then_close_listener(acceptor);
 }
 
 void domi_acceptor_abort_drain(domi_acceptor *acceptor)
@@ -121,7 +121,7 @@ void domi_acceptor_abort_drain(domi_acceptor *acceptor)
     if (acceptor->fd < 0)
         return;
     begin_acceptor_stop(acceptor, false);
-    finish_acceptor_stop(acceptor);
+    accept_waiting_then_close_listener(acceptor);
 }
 
 void domi_acceptor_stop_after_ring_failure(domi_acceptor *acceptor)
@@ -134,7 +134,7 @@ void domi_acceptor_stop_after_ring_failure(domi_acceptor *acceptor)
 
 void domi_acceptor_continue_stop(domi_acceptor *acceptor)
 {
-    finish_acceptor_stop(acceptor);
+    accept_waiting_then_close_listener(acceptor);
     if (acceptor->fd < 0 && acceptor->house->state == DOMI_WAITING)
         domi_house_make_ready(acceptor->io->manager, acceptor->house);
 }

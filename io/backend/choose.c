@@ -25,7 +25,7 @@ static int try_to_open_ring(const domus_config *config, char *reason, size_t rea
     result = domi_backend_uring.start(ring);
     domi_backend_uring.close(ring);
     if (result != 0)
-        domi_setup_explain_failure(result, DOMI_SETUP_ENABLE, config, reason, reason_size);
+        domi_setup_explain_failure_of_ring(result, DOMI_SETUP_ENABLE, config, reason, reason_size);
     return result;
 }
 
@@ -43,7 +43,7 @@ int domi_backend_choose(const domus_config *config, char *reason, size_t reason_
     }
     /* Write the reason anew, with the size of the rings that threads would have. */
     if (result != 0)
-        domi_setup_explain_failure(result, DOMI_SETUP_RING, config, reason, reason_size);
+        domi_setup_explain_failure_of_ring(result, DOMI_SETUP_RING, config, reason, reason_size);
     else
         *ret_backend =
             config->io.backend == DOMUS_BACKEND_EPOLL ? &domi_backend_epoll : &domi_backend_uring;

@@ -54,7 +54,7 @@ static int begin_input_operation(domi_epoll *ring, const domi_epoll_entry *entry
     DOMI_CHECK(interest->input_data == 0);
     interest->input_data = entry->user_data;
     interest->input = (uint8_t)input;
-    result = domi_interest_register_if_more(&ring->interests, interest);
+    result = domi_interest_register_if_events_grow(&ring->interests, interest);
     if (result != 0)
         interest->input_data = 0;
     return result == -EPERM ? -ENOTSOCK : result;
@@ -89,7 +89,7 @@ static int begin_one_shot_poll(domi_epoll *ring, const domi_epoll_entry *entry)
 
 /* Try a send on a stream socket. Returns 0 if the send has to wait for room; otherwise its result,
  * which is never 0. */
-static int begin_send(domi_epoll *ring, const domi_epoll_entry *entry)
+static int try_send_or_wait_for_room(domi_epoll *ring, const domi_epoll_entry *entry)
 {
     domi_interest *interest;
     int result = domi_output_try_send(entry->fd, &entry->output);
@@ -105,7 +105,7 @@ static int begin_send(domi_epoll *ring, const domi_epoll_entry *entry)
     /* A waiting send of several pieces forgets them, because the next operations use their memory
      * again: when there is room, it completes with -EAGAIN. */
     interest->output.message = NULL;
-    result = domi_interest_register_if_more(&ring->interests, interest);
+    result = domi_interest_register_if_events_grow(&ring->interests, interest);
     if (result != 0)
         interest->output_data = 0;
     return result;
@@ -123,7 +123,8 @@ static void send_datagram(domi_epoll *ring, const domi_epoll_entry *entry)
 }
 
 /* End all operations on a descriptor that have the user_data `target`. Returns their number. */
-static int end_operations_with_user_data(domi_epoll *ring, domi_interest *interest, uint64_t target)
+static int cancel_operations_with_user_data(domi_epoll *ring, domi_interest *interest,
+                                            uint64_t target)
 {
     int count = 0;
 
@@ -158,9 +159,9 @@ static void carry_out_queued_cancel(domi_epoll *ring, const domi_epoll_entry *en
     if (interest == NULL)
         return;
     bool is_lazy = interest->polls == NULL && interest->input != DOMI_INPUT_POLL;
-    int count = end_operations_with_user_data(ring, interest, entry->target);
+    int count = cancel_operations_with_user_data(ring, interest, entry->target);
     if (!is_lazy)
-        (void)domi_interest_register_exactly(&ring->interests, interest);
+        (void)domi_interest_register_exact_events(&ring->interests, interest);
     if (count != 0 && ring->failed == 0)
         domi_completion_queue_get_at(&ring->queue, place)->result = 0;
 }
@@ -187,7 +188,7 @@ static void carry_out_queued_operation(domi_epoll *ring, const domi_epoll_entry 
         result = begin_one_shot_poll(ring, entry);
         break;
     case SEND:
-        result = begin_send(ring, entry);
+        result = try_send_or_wait_for_room(ring, entry);
         break;
     case RECEIVE_DATAGRAMS:
         result = begin_input_operation(ring, entry, DOMI_INPUT_DATAGRAMS);
@@ -306,7 +307,7 @@ static void epoll_publish_buffers(void *ring_)
 
 /* Returns the size in bytes of the memory for the messages of gathered sends (gathered.h). Pages
  * that no send has used take no memory. */
-static size_t get_size_of_gathered_places(const domi_epoll *ring)
+static size_t get_bytes_for_gathered_messages(const domi_epoll *ring)
 {
     return (size_t)ring->entry_capacity * sizeof *ring->gathered;
 }
@@ -320,7 +321,7 @@ static void epoll_close_ring(void *ring_)
     domi_interests_fini(&ring->interests);
     domi_memory_free(ring->entries);
     if (ring->gathered != NULL)
-        domi_memory_unmap_pages(ring->gathered, get_size_of_gathered_places(ring));
+        domi_memory_unmap_pages(ring->gathered, get_bytes_for_gathered_messages(ring));
     domi_completion_queue_fini(&ring->queue);
     domi_memory_free(ring->buffers);
     domi_memory_free(ring->free);
@@ -340,13 +341,13 @@ static int epoll_open_ring(const domus_config *config, char *error, size_t error
     result = domi_interests_init(&ring->interests);
     if (result != 0) {
         domi_memory_free(ring);
-        domi_setup_explain_failure(result, DOMI_SETUP_EPOLL, config, error, error_size);
+        domi_setup_explain_failure_of_ring(result, DOMI_SETUP_EPOLL, config, error, error_size);
         return result;
     }
     ring->entry_capacity = config->io.ring_entries;
     ring->full = config->io.completion_entries;
     ring->entries = domi_memory_new(ring->entry_capacity * sizeof *ring->entries);
-    ring->gathered = domi_memory_map_pages(get_size_of_gathered_places(ring));
+    ring->gathered = domi_memory_map_pages(get_bytes_for_gathered_messages(ring));
     bool has_queue = domi_completion_queue_init(&ring->queue, config->io.completion_entries);
     ring->buffers = domi_memory_new(buffers * sizeof *ring->buffers);
     ring->free = domi_memory_new(buffers * sizeof *ring->free);
@@ -361,7 +362,7 @@ static int epoll_open_ring(const domus_config *config, char *error, size_t error
     return 0;
 
 fail_memory:
-    domi_setup_explain_failure(result, DOMI_SETUP_MEMORY, config, error, error_size);
+    domi_setup_explain_failure_of_ring(result, DOMI_SETUP_MEMORY, config, error, error_size);
     return result;
 }
 

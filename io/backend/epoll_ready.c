@@ -99,7 +99,7 @@ static bool receive_into_buffers(domi_epoll *ring, domi_interest *interest, uint
  * receives several pieces. A connection that fills buffers again and again, because its messages
  * have just their size, gets several buffers in its first call, which saves a second call that
  * finds nothing. */
-static void receive_pieces(domi_epoll *ring, domi_interest *interest)
+static void receive_from_readable_stream(domi_epoll *ring, domi_interest *interest)
 {
     bool several = interest->fills_buffers && interest->input != DOMI_INPUT_RECEIVE_ONCE;
 
@@ -177,7 +177,7 @@ static void handle_readable_descriptor(domi_epoll *ring, domi_interest *interest
         break;
     case DOMI_INPUT_RECEIVE:
     case DOMI_INPUT_RECEIVE_ONCE:
-        receive_pieces(ring, interest);
+        receive_from_readable_stream(ring, interest);
         break;
     case DOMI_INPUT_DATAGRAMS:
         receive_datagrams(ring, interest);
@@ -224,7 +224,7 @@ static void handle_epoll_report(domi_epoll *ring, const struct epoll_event *even
     bool out = interest->output_data != 0;
     bool is_unwanted =
         ((events & EPOLLIN) != 0 && !in) || ((events & EPOLLOUT) != 0 && !out) || (!in && !out);
-    domi_interest_record_report(interest);
+    domi_interest_record_epoll_report(interest);
     if (in && (events & (EPOLLIN | EPOLLERR | EPOLLHUP)) != 0)
         handle_readable_descriptor(ring, interest, events);
     if (out && (events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) != 0)
@@ -235,7 +235,7 @@ static void handle_epoll_report(domi_epoll *ring, const struct epoll_event *even
      * the descriptor. If that fails, either the start of the polls has met the same error, or the
      * descriptor is closed. */
     if (is_unwanted || interest->told == EPOLLONESHOT)
-        (void)domi_interest_register_exactly(&ring->interests, interest);
+        (void)domi_interest_register_exact_events(&ring->interests, interest);
 }
 
 static int wait_for_epoll_reports(domi_epoll *ring, uint64_t timeout_ns)

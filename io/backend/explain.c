@@ -35,8 +35,8 @@ static long read_number_in_file(const char *path, const char *key)
     return number;
 }
 
-void domi_setup_explain_failure(int result, domi_setup_step step, const domus_config *config,
-                                char *error, size_t error_size)
+void domi_setup_explain_failure_of_ring(int result, domi_setup_step step,
+                                        const domus_config *config, char *error, size_t error_size)
 {
     domi_setup_facts facts = {
         .result = result,

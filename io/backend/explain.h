@@ -33,8 +33,8 @@ typedef struct domi_setup_facts {
 
 /* Find out the facts about a ring that could not be set up, and write the line that explains it
  * into `error`. */
-void domi_setup_explain_failure(int result, domi_setup_step step, const domus_config *config,
-                                char *error, size_t error_size);
+void domi_setup_explain_failure_of_ring(int result, domi_setup_step step,
+                                        const domus_config *config, char *error, size_t error_size);
 
 /* Write the line that explains these `facts` about a failed set-up into `error`. */
 void domi_setup_write_explanation(const domi_setup_facts *facts, char *error, size_t error_size);

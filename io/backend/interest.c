@@ -124,7 +124,7 @@ static int register_events_with_epoll(domi_interests *interests, domi_interest *
     return result == -ENOSPC ? -ENOMEM : result;
 }
 
-int domi_interest_register_exactly(domi_interests *interests, domi_interest *interest)
+int domi_interest_register_exact_events(domi_interests *interests, domi_interest *interest)
 {
     uint32_t events = get_wanted_events(interest);
 
@@ -140,15 +140,16 @@ int domi_interest_register_exactly(domi_interests *interests, domi_interest *int
     return 0;
 }
 
-int domi_interest_register_if_more(domi_interests *interests, domi_interest *interest)
+int domi_interest_register_if_events_grow(domi_interests *interests, domi_interest *interest)
 {
     uint32_t events = get_wanted_events(interest);
 
-    return (events & ~interest->told) != 0 ? domi_interest_register_exactly(interests, interest)
-                                           : 0;
+    return (events & ~interest->told) != 0
+               ? domi_interest_register_exact_events(interests, interest)
+               : 0;
 }
 
-void domi_interest_record_report(domi_interest *interest)
+void domi_interest_record_epoll_report(domi_interest *interest)
 {
     if ((interest->told & EPOLLONESHOT) != 0)
         /* a one-shot registration that has reported stays, but reports nothing */
@@ -164,7 +165,7 @@ int domi_interest_add_one_shot_poll(domi_interests *interests, domi_interest *in
         return -ENOMEM;
     *poll = (domi_poll){.next = interest->polls, .user_data = user_data, .events = events};
     interest->polls = poll;
-    int result = domi_interest_register_exactly(interests, interest);
+    int result = domi_interest_register_exact_events(interests, interest);
     if (result != 0)
         domi_interest_remove_one_shot_poll(interests, &interest->polls);
     return result;

@@ -80,18 +80,18 @@ int domi_interest_find_or_make(domi_interests *interests, int fd, domi_interest 
 
 /* Register with epoll exactly the events of the descriptor for which operations wait now. Returns
  * 0; -EBADF; -EPERM for a file that is always ready; -ENOMEM. */
-int domi_interest_register_exactly(domi_interests *interests, domi_interest *interest);
+int domi_interest_register_exact_events(domi_interests *interests, domi_interest *interest);
 
 /* Register with epoll the events for which operations wait, only if it does not report all of them
- * already. Returns as domi_interest_register_exactly(). */
-int domi_interest_register_if_more(domi_interests *interests, domi_interest *interest);
+ * already. Returns as domi_interest_register_exact_events(). */
+int domi_interest_register_if_events_grow(domi_interests *interests, domi_interest *interest);
 
 /* Record that the kernel has reported on the descriptor of `interest`: a one-shot registration
  * reports no more. */
-void domi_interest_record_report(domi_interest *interest);
+void domi_interest_record_epoll_report(domi_interest *interest);
 
 /* Add a one-shot poll to an interest, and register its events with epoll. Returns 0; the errors of
- * domi_interest_register_exactly(), and then no poll was added. */
+ * domi_interest_register_exact_events(), and then no poll was added. */
 int domi_interest_add_one_shot_poll(domi_interests *interests, domi_interest *interest,
                                     uint32_t events, uint64_t user_data);
 

@@ -16,7 +16,7 @@
 /* Move the queued entries to the queue that the kernel sees. Returns how many entries the kernel
  * has not taken yet. With a later liburing than 2.3 a ring may have no array of indices: the kernel
  * then takes the entries in the order in which they lie. */
-static unsigned flush_submission_entries(struct io_uring *uring)
+static unsigned show_queued_entries_to_kernel(struct io_uring *uring)
 {
     struct io_uring_sq *queue = &uring->sq;
     unsigned tail = *queue->ktail + (queue->sqe_tail - queue->sqe_head);
@@ -55,7 +55,7 @@ enter_uring_by_system_call(domi_uring *ring, unsigned submit, uint32_t min_compl
  * errno the ring has failed. EBADR says that completions were lost for lack of memory, and nobody
  * can tell which ones; others (EBADF, EFAULT, ENXIO and the like) say that the ring is gone or is
  * no ring. */
-static int judge_enter_result(domi_uring *ring, int result)
+static int get_real_error_of_enter_result(domi_uring *ring, int result)
 {
     if (result >= 0 || result == -ETIME || result == -EINTR)
         return 0;
@@ -73,9 +73,9 @@ static int uring_enter_ring(void *ring_, uint32_t min_complete, uint64_t timeout
     if (domi_direct_sends_has_completions(&ring->direct))
         min_complete = 0;
     domi_direct_sends_show_completions(&ring->direct);
-    return judge_enter_result(
-        ring, enter_uring_by_system_call(ring, flush_submission_entries(&ring->uring), min_complete,
-                                         timeout_ns));
+    return get_real_error_of_enter_result(
+        ring, enter_uring_by_system_call(ring, show_queued_entries_to_kernel(&ring->uring),
+                                         min_complete, timeout_ns));
 }
 
 static int uring_submit_operations(void *ring_)
@@ -149,12 +149,14 @@ static int make_room_in_submission_queue(domi_uring *ring, bool wait)
     int result = 0;
 
     if (wait)
-        result = judge_enter_result(ring, enter_uring_by_system_call(ring, 0, 1, ENTRY_WAIT_NS));
+        result = get_real_error_of_enter_result(
+            ring, enter_uring_by_system_call(ring, 0, 1, ENTRY_WAIT_NS));
     if (result != 0 && ring->failed == 0)
         (void)poll(NULL, 0, ENTRY_WAIT_MS);
     if (ring->failed == 0)
-        result = judge_enter_result(
-            ring, enter_uring_by_system_call(ring, flush_submission_entries(&ring->uring), 0, 0));
+        result = get_real_error_of_enter_result(
+            ring,
+            enter_uring_by_system_call(ring, show_queued_entries_to_kernel(&ring->uring), 0, 0));
     return result;
 }
 
@@ -235,7 +237,8 @@ static void uring_poll_once_for_events(void *ring, int fd, uint32_t events, uint
 
 /* Try a send without the ring. Returns whether it has completed. If an enter is needed anyway, the
  * send is left to the ring, because one more entry costs less than a call of its own. */
-static bool try_direct_send(domi_uring *ring, int fd, const domi_output *output, uint64_t user_data)
+static bool try_send_without_ring(domi_uring *ring, int fd, const domi_output *output,
+                                  uint64_t user_data)
 {
     DOMI_CHECK(user_data != 0);
     return ring->failed == 0 && !would_enter_bring_anything(ring) &&
@@ -247,7 +250,7 @@ static void uring_send_bytes(void *ring, int fd, const void *data, uint32_t size
 {
     const domi_output output = {.data = data, .size = size};
 
-    if (try_direct_send(ring, fd, &output, user_data))
+    if (try_send_without_ring(ring, fd, &output, user_data))
         return;
     struct io_uring_sqe *sqe = get_free_submission_entry(ring);
 
@@ -261,7 +264,7 @@ static void uring_send_message(void *ring_, int fd, const struct msghdr *message
     domi_uring *ring = ring_;
     const domi_output output = {.message = message};
 
-    if (try_direct_send(ring, fd, &output, user_data))
+    if (try_send_without_ring(ring, fd, &output, user_data))
         return;
     struct io_uring_sqe *sqe = get_free_submission_entry(ring);
     if (sqe != &ring->nowhere)

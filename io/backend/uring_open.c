@@ -18,7 +18,7 @@
 
 /* Returns the size in bytes of the memory for the messages of gathered sends (gathered.h). Pages
  * that no send has used take no memory. */
-static size_t get_size_of_gathered_places(const domi_uring *ring)
+static size_t get_bytes_for_gathered_messages(const domi_uring *ring)
 {
     return (size_t)ring->uring.sq.ring_entries * sizeof *ring->gathered;
 }
@@ -28,7 +28,7 @@ static void free_uring(domi_uring *ring)
     if (ring->buffers != NULL)
         domi_memory_unmap_pages(ring->buffers, ring->buffers_bytes);
     if (ring->gathered != NULL)
-        domi_memory_unmap_pages(ring->gathered, get_size_of_gathered_places(ring));
+        domi_memory_unmap_pages(ring->gathered, get_bytes_for_gathered_messages(ring));
     domi_direct_sends_fini(&ring->direct);
     domi_memory_free(ring);
 }
@@ -62,23 +62,23 @@ int domi_uring_open(const domus_config *config, char *error, size_t error_size, 
     domi_uring *ring = domi_memory_new(sizeof *ring);
 
     if (ring == NULL) {
-        domi_setup_explain_failure(-ENOMEM, DOMI_SETUP_MEMORY, config, error, error_size);
+        domi_setup_explain_failure_of_ring(-ENOMEM, DOMI_SETUP_MEMORY, config, error, error_size);
         return -ENOMEM;
     }
     int result = io_uring_queue_init_params(config->io.ring_entries, &ring->uring, &params);
     if (result < 0) {
-        domi_setup_explain_failure(result, DOMI_SETUP_RING, config, error, error_size);
+        domi_setup_explain_failure_of_ring(result, DOMI_SETUP_RING, config, error, error_size);
         goto fail_ring;
     }
-    ring->gathered = domi_memory_map_pages(get_size_of_gathered_places(ring));
+    ring->gathered = domi_memory_map_pages(get_bytes_for_gathered_messages(ring));
     if (!domi_direct_sends_init(&ring->direct) || ring->gathered == NULL) {
         result = -ENOMEM;
-        domi_setup_explain_failure(result, DOMI_SETUP_MEMORY, config, error, error_size);
+        domi_setup_explain_failure_of_ring(result, DOMI_SETUP_MEMORY, config, error, error_size);
         goto fail_buffers;
     }
     result = register_provided_buffers(ring, config);
     if (result < 0) {
-        domi_setup_explain_failure(result, DOMI_SETUP_BUFFERS, config, error, error_size);
+        domi_setup_explain_failure_of_ring(result, DOMI_SETUP_BUFFERS, config, error, error_size);
         goto fail_buffers;
     }
     ring->enter_flags = IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG;

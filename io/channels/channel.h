@@ -303,7 +303,8 @@ static_assert(offsetof(domus_channel, special) == 64, "line 1");
 static_assert(offsetof(domus_channel, outbound) == 128, "line 2");
 static_assert(offsetof(domus_channel, send_ns) == 192, "line 3");
 
-static inline const domi_channel_ways *domi_channel_get_special_ways(const domus_channel *channel)
+static inline const domi_channel_ways *
+domi_channel_get_special_functions(const domus_channel *channel)
 {
     return channel->special->ways;
 }
@@ -328,7 +329,7 @@ static inline void domi_channel_set_timer(domus_channel *channel, uint64_t due_n
 
 /* Make sure that the stage of the channel that carries inner channels is called at the end of phase
  * 2; nothing happens if it has no such stage. */
-static inline void domi_channel_make_carry_due(domus_channel *channel)
+static inline void domi_channel_schedule_carrying_stage(domus_channel *channel)
 {
     if (!channel->carries || channel->carry_due || channel->state != DOMI_CHANNEL_OPEN)
         return;

@@ -10,7 +10,7 @@ static bool implies(bool when, bool then)
 }
 
 /* True if an OPEN channel has a descriptor, or is an inner channel, which needs none. */
-static bool should_have_descriptor(const domus_channel *channel)
+static bool has_descriptor_or_is_inner(const domus_channel *channel)
 {
     return channel->fd >= 0 || domi_channel_is_inner(channel);
 }
@@ -46,18 +46,18 @@ bool domi_channel_fits_its_state(const domus_channel *channel)
     check_channel_in_every_state(channel);
     switch (channel->state) {
     case DOMI_CHANNEL_OPEN:
-        DOMI_CHECK(should_have_descriptor(channel));
+        DOMI_CHECK(has_descriptor_or_is_inner(channel));
         break;
     case DOMI_CHANNEL_FLUSHING:
-        DOMI_CHECK(should_have_descriptor(channel) && channel->inbound.head == NULL);
+        DOMI_CHECK(has_descriptor_or_is_inner(channel) && channel->inbound.head == NULL);
         break;
     /* In LINGERING everything is sent, and arriving bytes are thrown away. */
     case DOMI_CHANNEL_LINGERING:
-        DOMI_CHECK(should_have_descriptor(channel) && channel->inbound.head == NULL);
+        DOMI_CHECK(has_descriptor_or_is_inner(channel) && channel->inbound.head == NULL);
         DOMI_CHECK(channel->outbound.head == NULL && !channel->sending);
         break;
     case DOMI_CHANNEL_CLOSING:
-        DOMI_CHECK(should_have_descriptor(channel) && channel->inbound.head == NULL);
+        DOMI_CHECK(has_descriptor_or_is_inner(channel) && channel->inbound.head == NULL);
         DOMI_CHECK(implies(!channel->sending, channel->outbound.head == NULL));
         break;
     case DOMI_CHANNEL_CLOSED:

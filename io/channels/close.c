@@ -13,9 +13,10 @@
 void domi_channel_begin_drain(domus_channel *channel)
 {
     channel->drain = true;
-    domi_channel_make_carry_due(channel);
+    domi_channel_schedule_carrying_stage(channel);
     if (channel->special == NULL) /* a drain may lose datagrams that nobody has read yet */
-        channel->drain_bytes = domi_socket_count_bytes(channel->io, channel->fd, FIONREAD);
+        channel->drain_bytes =
+            domi_socket_count_bytes_in_kernel(channel->io, channel->fd, FIONREAD);
     channel->served = channel->state != DOMI_CHANNEL_OPEN || channel->drain_bytes != 0 ||
                       channel->inbound.head != NULL || channel->outbound.head != NULL ||
                       channel->house->stacks != NULL || channel->conversations != 0 ||
@@ -86,7 +87,7 @@ static void stop_reading_if_all_is_read(domus_channel *channel, bool is_awaited)
         channel->sated != is_awaited || channel->carried != 0)
         return;
     channel->sated = !is_awaited;
-    domi_channel_decide_receive_hindered(channel);
+    domi_channel_decide_receive_by_slow_path(channel);
     domi_channel_take_due_steps(channel);
 }
 
@@ -117,7 +118,7 @@ void domi_channel_close_if_drained(domus_channel *channel)
     (void)domi_channel_close(channel);
 }
 
-void domi_channel_end_drain_by_age(domus_channel *channel)
+void domi_channel_end_drain_if_not_too_old(domus_channel *channel)
 {
     if (!channel->aged || channel->io->draining ||
         channel->io->manager->now_ns >= domi_channel_get_end_of_age(channel))

@@ -77,13 +77,13 @@ static void handle_received_bytes(domus_channel *channel, const domi_completion 
     domi_counter_add(&io->counters.received_bytes, size);
     channel->received_bytes += size;
     domi_channel_keep_received_piece(channel, buffer);
-    domi_channel_decide_receive(channel);
+    domi_channel_decide_whether_to_receive(channel);
 }
 
 static void handle_failed_receive(domus_channel *channel, int result)
 {
     if (channel->special != NULL) {
-        domi_channel_get_special_ways(channel)->receive_failed(channel, result);
+        domi_channel_get_special_functions(channel)->receive_failed(channel, result);
         return;
     }
     switch (result) {
@@ -98,7 +98,7 @@ static void handle_failed_receive(domus_channel *channel, int result)
             domi_channel_make_actor_ready(channel);
         break;
     case -ENOBUFS:
-        domi_channel_join_starved(channel);
+        domi_channel_queue_for_receive_buffer(channel);
         break;
     /* the receive was cancelled by domi_channel_end_receive(), or by the close of the channel */
     case -ECANCELED:
@@ -127,7 +127,7 @@ static void handle_receive_completion(domus_channel *channel, const domi_complet
     if (completion->result > 0) {
         DOMI_CHECK((completion->flags & DOMI_BUFFERED) != 0);
         if (DOMI_UNLIKELY(channel->special != NULL))
-            domi_channel_get_special_ways(channel)->take(
+            domi_channel_get_special_functions(channel)->take(
                 channel, &channel->io->buffers[completion->buffer], (uint32_t)completion->result);
         else
             handle_received_bytes(channel, completion);
@@ -153,7 +153,7 @@ static void handle_send_completion(domus_channel *channel, const domi_completion
         domi_counter_add(&io->counters.sent_bytes, (uint32_t)completion->result);
         channel->sent_bytes += (uint32_t)completion->result;
         domi_channel_free_sent_buffers(channel, (uint32_t)completion->result);
-        domi_channel_decide_receive(channel);
+        domi_channel_decide_whether_to_receive(channel);
         if (DOMI_UNLIKELY(channel->answer_bytes != 0))
             domi_channel_wake_writer_of_answer(channel);
         if (DOMI_UNLIKELY(channel->flushes != NULL))

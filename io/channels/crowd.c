@@ -97,7 +97,7 @@ void domi_io_set_bound_of_queued_bytes(domi_io *io, uint64_t queue_max)
     domi_io_become_careful_if_much_queued(io);
 }
 
-void domi_io_receive_carefully(domi_io *io)
+void domi_io_begin_to_receive_carefully(domi_io *io)
 {
     if (io->draining)
         return;

@@ -233,14 +233,14 @@ domus_channel *domi_io_take_next_crowded_channel(domi_io *io);
 
 /* Make the thread careful (see the head of this file), because much is queued: it receives piece by
  * piece from now on. */
-void domi_io_receive_carefully(domi_io *io);
+void domi_io_begin_to_receive_carefully(domi_io *io);
 
 /* Make the thread careful (see the head of this file) if too much is queued. Called after each
  * charge. */
 static inline void domi_io_become_careful_if_much_queued(domi_io *io)
 {
     if (DOMI_UNLIKELY(domi_io_count_queued_bytes(io) > io->careful_mark) && !io->careful)
-        domi_io_receive_carefully(io);
+        domi_io_begin_to_receive_carefully(io);
 }
 
 /* Set the bound on the bytes that this thread may queue for peers, and the fields that follow from

@@ -19,7 +19,7 @@ void domi_channel_set_timer_no_later(domus_channel *channel, uint64_t due_ns);
 
 /* Handle the timer of the channel, which has fired: check each time-out, and act on those that are
  * over. */
-void domi_channel_handle_timer(domus_channel *channel);
+void domi_channel_check_all_timeouts(domus_channel *channel);
 
 /* ---- rate.c -----------------------------------------------------------------------------------*/
 

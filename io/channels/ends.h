@@ -21,7 +21,7 @@ void domi_channel_close_if_drained(domus_channel *channel);
 
 /* End the drain of an open channel that drains only because it was too old, if its settings have
  * changed and it is not too old by the new ones. */
-void domi_channel_end_drain_by_age(domus_channel *channel);
+void domi_channel_end_drain_if_not_too_old(domus_channel *channel);
 
 /* Count a channel that is freed as answered, cut or idle, if a drain has ended it. A channel that
  * its peer or its actor has reset during the drain does not count, because not the drain has ended

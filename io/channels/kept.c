@@ -19,5 +19,5 @@ void domi_channel_cancel_kept_asks(domus_channel *channel)
     if (channel->pipe != NULL)
         channel->io->pipe_ways->cancel_kept(channel);
     else
-        domi_stack_cancel_kept_requests(manager, channel->house, NULL);
+        domi_stack_cancel_kept_requests_of_peer(manager, channel->house, NULL);
 }

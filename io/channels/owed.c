@@ -18,7 +18,7 @@ static uint64_t count_unacknowledged_bytes(const domus_channel *channel)
     int domain = AF_UNIX;
     socklen_t size = sizeof domain;
     uint64_t bytes =
-        channel->special == NULL ? domi_socket_count_bytes(io, channel->fd, SIOCOUTQ) : 0;
+        channel->special == NULL ? domi_socket_count_bytes_in_kernel(io, channel->fd, SIOCOUTQ) : 0;
 
     if (bytes == 0 ||
         io->backend->sockets->option_get(io->ring, channel->fd, SOL_SOCKET, SO_DOMAIN, &domain,
@@ -41,7 +41,7 @@ void domi_channel_count_as_cut(domus_channel *channel, uint64_t lost_bytes)
                      count_unacknowledged_bytes(channel);
 
     if (channel->state == DOMI_CHANNEL_OPEN && channel->special == NULL)
-        bytes += domi_socket_count_bytes(io, channel->fd, FIONREAD);
+        bytes += domi_socket_count_bytes_in_kernel(io, channel->fd, FIONREAD);
     /* In a drain a conversation may owe the peer an answer of unknown size, too; but a peer that
      * has sent nothing is owed nothing. */
     bool is_owed = io->draining && channel->state < DOMI_CHANNEL_LINGERING &&

@@ -52,7 +52,7 @@ static int store_client_in_channel(domus_channel *channel)
 
 /* Let a channel begin whose proxy header is complete, as if its connection had been accepted now.
  * Returns 0; a negative errno. */
-static int begin_channel_after_header(domus_channel *channel)
+static int begin_channel_after_proxy_header(domus_channel *channel)
 {
     int result = store_client_in_channel(channel);
 
@@ -64,7 +64,7 @@ static int begin_channel_after_header(domus_channel *channel)
     channel->proxy = NULL;
     channel->silent_ns = channel->io->manager->now_ns;
     domi_channel_make_actor_ready(channel);
-    domi_house_end_wait_for_channel(channel->io->manager, channel->house);
+    domi_house_end_mount_wait_for_channel(channel->io->manager, channel->house);
     return 0;
 }
 
@@ -88,7 +88,7 @@ bool domi_channel_read_proxy_header(domus_channel *channel, domus_buffer *buffer
     int result = domi_proxy_header_read_bytes(channel->proxy, buffer->data, buffer->size, &taken);
 
     if (result > 0) {
-        int error = begin_channel_after_header(channel);
+        int error = begin_channel_after_proxy_header(channel);
         buffer->size -= (uint32_t)taken;
         if (error == 0 && buffer->size != 0) {
             memmove(buffer->data, buffer->data + taken, buffer->size);

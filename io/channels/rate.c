@@ -5,7 +5,7 @@
 #define SECOND_NS UINT64_C(1000000000)
 
 /* Returns the channel's answered_bytes if a message of the peer is under way; else UINT64_MAX. */
-static uint64_t get_bytes_before_message(const domus_channel *channel)
+static uint64_t get_answered_bytes_before_message(const domus_channel *channel)
 {
     bool is_under_way = channel->conversations == 0 && channel->inbound.head == NULL &&
                         channel->received_bytes != channel->answered_bytes;
@@ -30,7 +30,7 @@ bool domi_channel_is_peer_too_slow(domus_channel *channel, bool is_read)
     if (!domi_channel_has_minimum_rate(channel) || now_ns < span.begun_ns + settings->rate_grace_ns)
         return false;
     uint64_t answered = is_read && !channel->starved && !channel->paused && channel->receiving
-                            ? get_bytes_before_message(channel)
+                            ? get_answered_bytes_before_message(channel)
                             : UINT64_MAX;
     channel->rate = (domi_rate_span){
         .begun_ns = now_ns, .received = channel->received_bytes, .answered = answered};

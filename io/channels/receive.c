@@ -40,7 +40,7 @@ void domi_channel_arm_receive(domus_channel *channel)
     if (channel->silent_ns != 0 && (channel->proxy == NULL || channel->proxy->taken == 0))
         channel->silent_ns = channel->io->manager->now_ns;
     if (channel->special != NULL) {
-        domi_channel_get_special_ways(channel)->receive(channel);
+        domi_channel_get_special_functions(channel)->receive(channel);
         return;
     }
     channel->once = channel->io->careful;
@@ -82,7 +82,7 @@ static void update_flag_much_is_queued(domus_channel *channel)
 /* Returns the number of received pieces that the channel may hold and still receive. While memory
  * is critical the next piece is received when the last one has been handled, so that a request that
  * frees memory still gets in. */
-static uint32_t get_most_held_pieces(const domus_channel *channel)
+static uint32_t get_most_received_pieces_held(const domus_channel *channel)
 {
     if (channel->io->pressure.spares)
         return 0;
@@ -103,7 +103,7 @@ static bool is_too_much_output_waiting(const domus_channel *channel)
  * channel that is only busy receives until a piece comes that has to wait: most peers send nothing
  * before they have their answer, and a receive that is ended and begun again for each request would
  * cost two operations. */
-static bool has_receive_to_end(const domus_channel *channel)
+static bool must_receive_be_ended(const domus_channel *channel)
 {
     if (DOMI_LIKELY(!channel->blocked))
         return false;
@@ -121,7 +121,7 @@ void domi_channel_add_unread_time(domus_channel *channel)
     channel->unread_ns = channel->paused ? now_ns : 0;
 }
 
-void domi_channel_decide_receive_hindered(domus_channel *channel)
+void domi_channel_decide_receive_by_slow_path(domus_channel *channel)
 {
     domi_io *io = channel->io;
     bool was_blocked = channel->blocked;
@@ -135,7 +135,7 @@ void domi_channel_decide_receive_hindered(domus_channel *channel)
     if (DOMI_UNLIKELY(!had_room) && channel->pipe != NULL && !channel->high && !channel->crowded) {
         /* asks that wait in a pool may wait for this channel to be free again */
         domi_channel_make_actor_ready(channel);
-        domi_channel_make_carry_due(channel);
+        domi_channel_schedule_carrying_stage(channel);
     }
     if (was_blocked && !channel->blocked &&
         (channel->inbound.head != NULL || channel->pipe != NULL ||
@@ -144,8 +144,8 @@ void domi_channel_decide_receive_hindered(domus_channel *channel)
     /* Pieces that the channel holds are handed to its actor unless the channel is blocked, because
      * otherwise their buffers would never come back. */
     channel->paused = (channel->sated && channel->asks == 0 && !channel->reading) ||
-                      has_receive_to_end(channel) ||
-                      channel->held > get_most_held_pieces(channel) ||
+                      must_receive_be_ended(channel) ||
+                      channel->held > get_most_received_pieces_held(channel) ||
                       (channel->copied != 0 &&
                        domi_channel_is_above_its_part(channel, channel->cost + channel->copied));
     if (!was_paused && channel->paused)
@@ -175,12 +175,12 @@ void domi_channel_update_busy_flag(domus_channel *channel)
         domi_counter_add(&channel->io->counters.channels_busy, 1);
     if (channel->state != DOMI_CHANNEL_OPEN)
         return;
-    domi_channel_decide_receive(channel);
+    domi_channel_decide_whether_to_receive(channel);
     if (!busy)
         domi_channel_arm_receive(channel);
 }
 
-void domi_channel_join_starved(domus_channel *channel)
+void domi_channel_queue_for_receive_buffer(domus_channel *channel)
 {
     domi_io *io = channel->io;
 
@@ -190,10 +190,10 @@ void domi_channel_join_starved(domus_channel *channel)
     domi_channel_void_rate_measurement(channel);
     domi_starved_put(&io->starved, channel);
     domi_counter_add(&io->counters.receivers_starved, 1);
-    domi_spell_record_no_buffer(io);
+    domi_spell_record_no_free_buffer(io);
 }
 
-void domi_channel_leave_starved(domus_channel *channel)
+void domi_channel_leave_queue_for_buffer(domus_channel *channel)
 {
     if (!channel->starved)
         return;
@@ -208,7 +208,7 @@ domus_buffer *domi_channel_take_inbound_piece(domus_channel *channel)
     if (buffer != NULL && buffer->index == DOMI_BUFFER_HEAP) {
         domi_channel_uncount_copied_piece(channel, domi_buffer_cost_in_memory(buffer));
         if (domi_channel_is_inner(channel))
-            domi_channel_get_special_ways(channel)->note_used(channel);
+            domi_channel_get_special_functions(channel)->note_used(channel);
     }
     return buffer;
 }
@@ -244,7 +244,7 @@ static void release_held_receive_buffer(domi_io *io, uint32_t slot, uint32_t gen
     DOMI_CHECK(channel->held > 0);
     channel->held--;
     if (channel->paused && channel->state == DOMI_CHANNEL_OPEN) {
-        domi_channel_decide_receive(channel);
+        domi_channel_decide_whether_to_receive(channel);
         if (!channel->paused) {
             domi_channel_arm_receive(channel);
             DOMI_CHECK_SLOW(domi_channel_fits_its_state(channel));

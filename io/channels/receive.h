@@ -14,17 +14,17 @@ void domi_channel_arm_receive(domus_channel *channel);
 /* Cancel the receive of the channel that is in flight, if one is. */
 void domi_channel_end_receive(domus_channel *channel);
 
-/* Decide whether the channel receives, as domi_channel_decide_receive() does, for a channel that
- * something keeps from receiving, or soon may. */
-void domi_channel_decide_receive_hindered(domus_channel *channel);
+/* Decide whether the channel receives, as domi_channel_decide_whether_to_receive() does, for a
+ * channel that something keeps from receiving, or soon may. */
+void domi_channel_decide_receive_by_slow_path(domus_channel *channel);
 
 /* Decide by the queued bytes and the held buffers whether the channel receives (back-pressure).
  * This is called some times for each message, and changes nothing for a channel that nothing keeps
  * from receiving. */
-static inline void domi_channel_decide_receive(domus_channel *channel)
+static inline void domi_channel_decide_whether_to_receive(domus_channel *channel)
 {
     if (DOMI_UNLIKELY(!domi_channel_is_free_to_receive(channel)))
-        domi_channel_decide_receive_hindered(channel);
+        domi_channel_decide_receive_by_slow_path(channel);
 }
 
 /* Add the time in which the channel was not read, up to now, to the time that the peer has for the
@@ -37,10 +37,10 @@ void domi_channel_add_unread_time(domus_channel *channel);
 void domi_channel_update_busy_flag(domus_channel *channel);
 
 /* Put the channel into the queue of channels that wait for a receive buffer. */
-void domi_channel_join_starved(domus_channel *channel);
+void domi_channel_queue_for_receive_buffer(domus_channel *channel);
 
 /* Remove the channel from the queue of starved channels, because it will never receive again. */
-void domi_channel_leave_starved(domus_channel *channel);
+void domi_channel_leave_queue_for_buffer(domus_channel *channel);
 
 /* Take the next received piece of the channel for its actor. Returns NULL when there is none. */
 domus_buffer *domi_channel_take_inbound_piece(domus_channel *channel);

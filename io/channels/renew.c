@@ -10,12 +10,12 @@
 
 void domi_channel_apply_settings(domus_channel *channel)
 {
-    domi_channel_end_drain_by_age(channel);
+    domi_channel_end_drain_if_not_too_old(channel);
     domi_channel_update_busy_flag(channel);
     channel->rate = (domi_rate_span){.begun_ns = channel->io->manager->now_ns,
                                      .received = channel->received_bytes,
                                      .answered = UINT64_MAX};
-    domi_channel_decide_receive(channel);
+    domi_channel_decide_whether_to_receive(channel);
     domi_channel_arm_timeouts(channel);
     domi_channel_take_due_steps(channel);
 }

@@ -41,7 +41,7 @@ static domus_buffer *take_first_outbound_buffer(domus_channel *channel)
 }
 
 /* Returns 0 if the actor may still write bytes to the channel; -EPIPE if not any more. */
-DOMI_INLINE int check_is_writable(const domus_channel *channel)
+DOMI_INLINE int check_channel_is_writable(const domus_channel *channel)
 {
     return channel->state != DOMI_CHANNEL_OPEN || channel->finished ? -EPIPE : 0;
 }
@@ -52,7 +52,7 @@ DOMI_INLINE int check_is_writable(const domus_channel *channel)
  * have got. */
 DOMI_INLINE int check_may_queue_answer(const domus_channel *channel, uint64_t size)
 {
-    int error = check_is_writable(channel);
+    int error = check_channel_is_writable(channel);
 
     return error == 0 && domi_channel_is_write_refused(channel, size) ? -ENOBUFS : error;
 }
@@ -69,7 +69,7 @@ DOMI_INLINE int check_may_queue_write(const domus_channel *channel, size_t size,
 
 /* Put the buffer `bytes` behind the channel's queued ones. A small buffer may be joined by the next
  * small write. */
-DOMI_INLINE void append_to_outbound(domus_channel *channel, domus_buffer *bytes)
+DOMI_INLINE void append_buffer_to_outbound(domus_channel *channel, domus_buffer *bytes)
 {
     domi_buffer_list_put(&channel->outbound, bytes);
     channel->queued_bytes += bytes->size;
@@ -79,13 +79,13 @@ DOMI_INLINE void append_to_outbound(domus_channel *channel, domus_buffer *bytes)
 
 /* Mark the channel as dirty, so that what was just queued is sent, let the peer's message that is
  * under way count as answered, and decide whether the channel still receives. */
-DOMI_INLINE void prepare_channel_for_send(domus_channel *channel)
+DOMI_INLINE void schedule_send_and_decide_receive(domus_channel *channel)
 {
     channel->answered_bytes = channel->received_bytes;
     domi_io_become_careful_if_much_queued(channel->io);
     if (!channel->sending)
         domi_channel_mark_to_be_sent(channel);
-    domi_channel_decide_receive(channel);
+    domi_channel_decide_whether_to_receive(channel);
 }
 
 /* Queue a new buffer with room for at least `size` bytes, and for more of them the more is
@@ -108,7 +108,7 @@ static bool queue_buffer_with_room(domus_channel *channel, uint32_t size)
         joint->size = alone->size;
         channel->queued_bytes = 0;
     }
-    append_to_outbound(channel, joint);
+    append_buffer_to_outbound(channel, joint);
     channel->tail_room = 1 + room - joint->size;
     domus_buffer_free(alone);
     return true;
@@ -143,8 +143,8 @@ int domi_channel_write(domus_channel *channel, domus_buffer *bytes)
         join_small_write_to_last(channel, bytes->data, bytes->size))
         domus_buffer_free(bytes);
     else
-        append_to_outbound(channel, bytes);
-    prepare_channel_for_send(channel);
+        append_buffer_to_outbound(channel, bytes);
+    schedule_send_and_decide_receive(channel);
     return 0;
 }
 
@@ -167,9 +167,9 @@ DOMI_INLINE int queue_copy_of_bytes(domus_channel *channel, const void *data, si
         domus_buffer *bytes = copy_bytes_to_new_buffer(channel, data, size);
         if (bytes == NULL)
             return -ENOMEM;
-        append_to_outbound(channel, bytes);
+        append_buffer_to_outbound(channel, bytes);
     }
-    prepare_channel_for_send(channel);
+    schedule_send_and_decide_receive(channel);
     return 0;
 }
 
@@ -177,7 +177,8 @@ static int append_bytes_to_special_channel(domus_channel *channel, const void *d
 {
     domus_buffer *bytes = copy_bytes_to_new_buffer(channel, data, size);
 
-    return bytes != NULL ? domi_channel_get_special_ways(channel)->write(channel, bytes) : -ENOMEM;
+    return bytes != NULL ? domi_channel_get_special_functions(channel)->write(channel, bytes)
+                         : -ENOMEM;
 }
 
 int domi_channel_append_copy(domus_channel *channel, const void *data, size_t size)
@@ -202,17 +203,17 @@ int domi_channel_check_may_answer(const domus_channel *channel, uint64_t size)
 
 int domi_channel_write_list_of_buffers(domus_channel *channel, domi_buffer_list *bytes)
 {
-    int error = check_is_writable(channel);
+    int error = check_channel_is_writable(channel);
 
     for (domus_buffer *buffer = domi_buffer_list_take(bytes); buffer != NULL;
          buffer = domi_buffer_list_take(bytes)) {
         if (error == 0)
-            append_to_outbound(channel, buffer);
+            append_buffer_to_outbound(channel, buffer);
         else
             domi_buffer_free_or_recycle(buffer);
     }
     if (error == 0)
-        prepare_channel_for_send(channel);
+        schedule_send_and_decide_receive(channel);
     return error;
 }
 
@@ -277,7 +278,7 @@ void domi_channel_send_waiting_bytes(domus_channel *channel)
         channel->state >= DOMI_CHANNEL_CLOSING)
         return;
     if (DOMI_UNLIKELY(channel->special != NULL)) {
-        domi_channel_get_special_ways(channel)->send(channel);
+        domi_channel_get_special_functions(channel)->send(channel);
         return;
     }
 
@@ -299,7 +300,7 @@ void domi_channel_drop_unsent_bytes(domus_channel *channel)
 {
     DOMI_CHECK(!channel->sending);
     if (channel->special != NULL)
-        domi_channel_get_special_ways(channel)->forget_outbound(channel);
+        domi_channel_get_special_functions(channel)->forget_outbound(channel);
     channel->unsent_bytes += channel->queued_bytes;
     while (channel->outbound.head != NULL)
         domus_buffer_free(take_first_outbound_buffer(channel));

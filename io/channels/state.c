@@ -15,11 +15,12 @@
  *
  *   A  domi_channel_adopt_connection (table.c): the channel begins
  *   B  domi_channel_close
- *   C  settle_flushing_channel: FIN is sent
+ *   C  take_next_step_of_flushing_channel: FIN is sent
  *   D  domi_channel_end_at_once
- *   E  settle_flushing_channel, if the peer had finished sending
+ *   E  take_next_step_of_flushing_channel, if the peer had finished sending
  *   F  domi_channel_take_due_steps, if the peer has finished sending
- *   G  settle_closing_channel: close(2); then come on_close and domi_channel_free (table.c)
+ *   G  take_next_step_of_closing_channel: close(2); then come on_close and domi_channel_free
+ * (table.c)
  *
  * In each state this is true; channel_check.c checks it whenever a channel has settled.
  *
@@ -89,7 +90,7 @@ static void send_fin(domus_channel *channel)
         return;
     channel->fin_sent = true;
     if (DOMI_UNLIKELY(domi_channel_is_inner(channel))) {
-        domi_channel_get_special_ways(channel)->finish(channel);
+        domi_channel_get_special_functions(channel)->finish(channel);
         return;
     }
     domi_socket_shutdown(channel->io, channel->fd, SHUT_WR);
@@ -100,7 +101,7 @@ static bool has_sent_all_bytes(const domus_channel *channel)
     return !channel->sending && channel->outbound.head == NULL;
 }
 
-static void settle_flushing_channel(domus_channel *channel)
+static void take_next_step_of_flushing_channel(domus_channel *channel)
 {
     if (!has_sent_all_bytes(channel))
         return;
@@ -147,23 +148,23 @@ static void cancel_all_operations_of_channel(domus_channel *channel)
         domi_op_user_data(DOMI_OP_CANCEL, channel->slot_generation, channel->slot));
 }
 
-static void settle_closing_channel(domus_channel *channel)
+static void take_next_step_of_closing_channel(domus_channel *channel)
 {
     if (channel->receiving || channel->sending)
         cancel_all_operations_of_channel(channel);
     if (channel->receiving || channel->sending)
         return;
     /* While the channel is in io->dirty or io->carriers, it is not closed yet:
-     * domi_io_queue_sends_of_phase() takes it out of these lists and settles it again. */
+     * domi_io_resume_reads_and_queue_sends() takes it out of these lists and settles it again. */
     if (channel->cancels != 0 || channel->dirty || channel->carry_due)
         return;
-    domi_channel_leave_starved(channel);
+    domi_channel_leave_queue_for_buffer(channel);
     if (channel->abort && channel->fd >= 0)
         domi_socket_abort_at_close(channel->io, channel->fd);
     domi_channel_drop_unsent_bytes(channel);
     bool has_descriptor = channel->fd >= 0;
     if (channel->special != NULL)
-        domi_channel_get_special_ways(channel)->note_end(channel);
+        domi_channel_get_special_functions(channel)->note_end(channel);
     domi_channel_set_timer(channel, UINT64_MAX);
     if (has_descriptor)
         domi_socket_close_used_in_ring(channel->io, channel->fd);
@@ -181,12 +182,12 @@ void domi_channel_take_steps_of_state(domus_channel *channel)
     if (channel->state == DOMI_CHANNEL_OPEN && channel->finished && has_sent_all_bytes(channel))
         send_fin(channel);
     if (channel->state == DOMI_CHANNEL_FLUSHING)
-        settle_flushing_channel(channel);
+        take_next_step_of_flushing_channel(channel);
     if (channel->state == DOMI_CHANNEL_LINGERING && channel->ended &&
         !(channel->io->draining && domi_channel_has_unacknowledged_bytes(channel)))
         begin_closing_channel(channel, 0, false);
     if (channel->state == DOMI_CHANNEL_CLOSING)
-        settle_closing_channel(channel);
+        take_next_step_of_closing_channel(channel);
     else if (!channel->receiving)
         domi_channel_arm_receive(channel);
 }
@@ -194,7 +195,7 @@ void domi_channel_take_steps_of_state(domus_channel *channel)
 /* Let the stages of the channel write what ends their output, unless they have done so (`finished`)
  * or the channel will be reset. Returns 0; otherwise the error with which the caller resets the
  * channel. */
-static int end_output_of_stages(domus_channel *channel)
+static int let_stages_end_output_unless_reset(domus_channel *channel)
 {
     if (channel->pipe == NULL || channel->broken || channel->finished)
         return 0;
@@ -210,7 +211,7 @@ int domi_channel_reset_when_sent(domus_channel *channel, int error)
     /* the stage that carries an inner channel hears of the reset at once, before the bytes are
      * sent */
     if (domi_channel_is_inner(channel))
-        domi_channel_get_special_ways(channel)->note_used(channel);
+        domi_channel_get_special_functions(channel)->note_used(channel);
     return domi_channel_close(channel);
 }
 
@@ -222,7 +223,7 @@ int domi_channel_finish(domus_channel *channel)
         return -EALREADY;
     if (channel->streams != 0 && !channel->tunnels)
         return -EBUSY; /* a FIN now would make the peer take a part of a body for the whole */
-    int error = end_output_of_stages(channel);
+    int error = let_stages_end_output_unless_reset(channel);
     if (error != 0) {
         domi_channel_end_at_once(channel, error, true);
         return error;
@@ -241,7 +242,7 @@ int domi_channel_close(domus_channel *channel)
         channel->broken = true;
         channel->error = -EPIPE;
     }
-    int error = end_output_of_stages(channel);
+    int error = let_stages_end_output_unless_reset(channel);
     if (error != 0) {
         domi_channel_end_at_once(channel, error, true);
         return 0;

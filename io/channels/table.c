@@ -61,7 +61,8 @@ static void put_channel_slot_back(domi_io *io, uint32_t slot)
 
 /* Allocate a channel and take a slot of the table for it. Returns 0; -ENOMEM, and then nothing was
  * taken. */
-static int take_place_for_channel(domi_io *io, domus_channel **ret_channel, uint32_t *ret_slot)
+static int allocate_channel_and_take_slot(domi_io *io, domus_channel **ret_channel,
+                                          uint32_t *ret_slot)
 {
     *ret_channel = domi_slab_take_object(&io->channel_slab);
     if (*ret_channel == NULL)
@@ -190,7 +191,7 @@ int domi_channel_adopt_with_behaviour(domi_io *io, domi_house *owner,
     int error = make_proxy_header_state(connection, &proxy);
     if (error != 0)
         return error;
-    error = take_place_for_channel(io, &channel, &slot);
+    error = allocate_channel_and_take_slot(io, &channel, &slot);
     if (error != 0)
         goto fail_place;
     error = domi_house_spawn_channel(io->manager, owner, behaviour, proxy != NULL, &house);
@@ -224,7 +225,7 @@ int domi_channel_make_for_outgoing(domi_io *io, domi_house *house, const domus_b
     int error = copy_name_of_server(connection, behaviour, &server);
     if (error != 0)
         return error;
-    error = take_place_for_channel(io, &channel, &slot);
+    error = allocate_channel_and_take_slot(io, &channel, &slot);
     if (error != 0) {
         domi_memory_free(server);
         return error;
@@ -273,7 +274,7 @@ bool domi_io_has_opened_maximum(const domi_io *io)
 /* Let the actor of a channel that is gone stop after this run. If its behaviour says so, or if a
  * conversation of it outlives the connection, it lives until its last conversation has ended, which
  * the end of each run finds out (DOMI_MARK_GONE). */
-static void stop_actor_of_channel(domi_house *house, int error)
+static void let_actor_of_gone_channel_stop(domi_house *house, int error)
 {
     house->channels.owned = NULL;
     /* if there is a reason already, a link has stopped the actor and has set it */
@@ -304,7 +305,7 @@ void domi_channel_free(domus_channel *channel)
 
     DOMI_CHECK(channel->state == DOMI_CHANNEL_CLOSED && !channel->dirty && !channel->starved &&
                !channel->carry_due);
-    stop_actor_of_channel(channel->house, channel->error);
+    let_actor_of_gone_channel_stop(channel->house, channel->error);
     io->slots[channel->slot].generation++;
     put_channel_slot_back(io, channel->slot);
     io->open--;

@@ -14,8 +14,8 @@ int domi_channel_adopt_connection(domi_io *io, domi_house *owner,
                                   const domi_connection *connection);
 
 /* Make a channel for a connection that this side has opened. Its actor is `house`, which
- * domi_house_spawn_connection() has made, and which behaves as `behaviour` from now on. The channel
- * takes over the same things as by domi_channel_adopt_connection(). Returns 0. On failure
+ * domi_house_spawn_connecting_actor() has made, and which behaves as `behaviour` from now on. The
+ * channel takes over the same things as by domi_channel_adopt_connection(). Returns 0. On failure
  * everything is as it was: -ENOMEM; -ESHUTDOWN when the thread drains the channels that it has
  * connected; the errno with which the ring has failed. */
 int domi_channel_make_for_outgoing(domi_io *io, domi_house *house, const domus_behaviour *behaviour,

@@ -1,8 +1,8 @@
 /* Serves all time-outs of a channel by one timer, which fires at the earliest of them.
  *
- * The timer is not moved when bytes come or go. When it fires, domi_channel_handle_timer() checks
- * whether a time-out is really over, and arms the timer again if not. So time-outs cost no work for
- * each message. In LINGERING the timer ends the peer's time to close (state.c). */
+ * The timer is not moved when bytes come or go. When it fires, domi_channel_check_all_timeouts()
+ * checks whether a time-out is really over, and arms the timer again if not. So time-outs cost no
+ * work for each message. In LINGERING the timer ends the peer's time to close (state.c). */
 #include "io/channels/due.h"
 
 #include "house/message/house.h"
@@ -58,7 +58,7 @@ static uint64_t get_first_byte_timeout_ns(const domus_channel *channel)
 
 /* True if the inner channel was declared to be resting by its stage, and its actor has nothing to
  * do, either. */
-static bool is_channel_resting(const domus_channel *channel)
+static bool is_inner_channel_resting(const domus_channel *channel)
 {
     return channel->rests && channel->house->stacks == NULL;
 }
@@ -68,7 +68,8 @@ static uint64_t get_idle_timeout_ns(const domus_channel *channel)
 {
     uint64_t timeout_ns = channel->settings->idle_timeout_ns;
 
-    return is_channel_resting(channel) && (timeout_ns == 0 || timeout_ns > DOMUS_INNER_REST_NS)
+    return is_inner_channel_resting(channel) &&
+                   (timeout_ns == 0 || timeout_ns > DOMUS_INNER_REST_NS)
                ? DOMUS_INNER_REST_NS
                : timeout_ns;
 }
@@ -124,7 +125,7 @@ static bool has_unread_bytes(const domus_channel *channel)
         (channel->blocked && !channel->halted && !channel->busy))
         return false;
     return channel->inbound.head != NULL ||
-           domi_socket_count_bytes(channel->io, channel->fd, FIONREAD) != 0;
+           domi_socket_count_bytes_in_kernel(channel->io, channel->fd, FIONREAD) != 0;
 }
 
 /* True if an open channel of datagrams has waited too long for room in the kernel. Its datagrams
@@ -159,7 +160,7 @@ static bool close_too_old_channel(domus_channel *channel)
 /* Call the message stage of an open channel, if the time that the stage has set has come. Returns
  * whether the channel is still open. `is_unread` says that this side has not read all bytes of the
  * peer. */
-static bool wake_message_stage(domus_channel *channel, bool is_unread)
+static bool wake_message_stage_if_due(domus_channel *channel, bool is_unread)
 {
     if (channel->state != DOMI_CHANNEL_OPEN)
         return true;
@@ -249,7 +250,7 @@ static bool is_channel_idle(const domus_channel *channel, uint64_t now_ns)
                                                             get_idle_timeout_ns(channel)) <= now_ns;
 }
 
-void domi_channel_handle_timer(domus_channel *channel)
+void domi_channel_check_all_timeouts(domus_channel *channel)
 {
     uint64_t now_ns = channel->io->manager->now_ns;
 
@@ -286,7 +287,7 @@ void domi_channel_handle_timer(domus_channel *channel)
         domi_channel_make_actor_ready(channel); /* the channel's run checks its time-outs, and sets
                                              the time of the next check */
     }
-    if (!wake_message_stage(channel, is_unread || is_crowded))
+    if (!wake_message_stage_if_due(channel, is_unread || is_crowded))
         return;
     if (!cancel_kept_asks_if_due(channel))
         return;
@@ -296,11 +297,11 @@ void domi_channel_handle_timer(domus_channel *channel)
         return;
     }
     if (have_datagrams_waited_too_long(channel, now_ns)) {
-        domi_channel_get_special_ways(channel)->be_late(channel);
+        domi_channel_get_special_functions(channel)->be_late(channel);
         domi_channel_arm_timeouts(channel);
         return;
     }
-    if (is_channel_resting(channel) && is_channel_idle(channel, now_ns)) {
+    if (is_inner_channel_resting(channel) && is_channel_idle(channel, now_ns)) {
         domi_channel_end_at_once(channel, 0, false);
         return;
     }

@@ -47,7 +47,7 @@ int domus_channel_options_check(const domus_stack *stack, const domus_channel_op
 #define NO_SLICE ((domus_slice){NULL, 0, 0})
 
 /* Queue a buffer after the byte stages of the channel have wrapped it. Consumes it. */
-static int write_through_stages(domus_channel *channel, domus_buffer *bytes)
+static int write_buffer_through_byte_stages(domus_channel *channel, domus_buffer *bytes)
 {
     int error = bytes->size != 0
                     ? channel->io->pipe_ways->write(channel, bytes->data, bytes->size, NO_SLICE)
@@ -64,10 +64,10 @@ int domus_channel_write(domus_stack *stack, domus_channel *channel, domus_buffer
         return -EPERM;
     }
     if (DOMI_UNLIKELY(channel->wraps))
-        return write_through_stages(channel, bytes);
+        return write_buffer_through_byte_stages(channel, bytes);
     return DOMI_LIKELY(channel->special == NULL)
                ? domi_channel_write(channel, bytes)
-               : domi_channel_get_special_ways(channel)->write(channel, bytes);
+               : domi_channel_get_special_functions(channel)->write(channel, bytes);
 }
 
 /* Append bytes to a channel on which the caller may act, as may_actor_act_on_channel() has found.
@@ -138,7 +138,7 @@ int domus_channel_flush_to(domus_stack *stack, domus_channel *channel, uint64_t 
     int error = domi_stack_add_promise(stack, DOMI_PROMISE_FLUSH, &promise);
     if (error != 0)
         return error;
-    domi_promise_leave_count_of_asks(promise);
+    domi_promise_take_out_of_ask_count(promise);
     domi_stack_set_wait(stack->pooled, DOMI_WAIT_ONE, promise, then);
     domi_flush_begin_wait(channel, promise, left_bytes);
     return DOMUS_PARKED;
@@ -221,7 +221,7 @@ static int set_input_halted(domus_stack *stack, domus_channel *channel, bool hal
     if (channel->state != DOMI_CHANNEL_OPEN)
         return -EPIPE;
     channel->halted = halted;
-    domi_channel_decide_receive(channel);
+    domi_channel_decide_whether_to_receive(channel);
     domi_channel_take_due_steps(channel);
     return 0;
 }

@@ -23,7 +23,7 @@ uint32_t domi_channels_run_channel_of_actor(domi_manager *manager, domi_house *h
                                             uint32_t budget);
 void domi_channels_open_channel_of_actor(domi_manager *manager, domi_house *house);
 uint32_t domi_channels_stop_owned_by_actor(domi_manager *manager, domi_house *house);
-bool domi_channels_handle_event_of_actor(domi_manager *manager, domi_house *house,
+bool domi_channels_handle_accepted_event(domi_manager *manager, domi_house *house,
                                          domi_envelope *message);
 
 /* ---- calls.c ----------------------------------------------------------------------------------*/

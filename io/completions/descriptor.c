@@ -162,7 +162,7 @@ void domi_descriptors_tell_ring_failed(domi_io *io)
         domi_descriptor_handle_poll_result(io, io->watched, io->failed);
 }
 
-void domi_descriptor_end_event_handling(domi_manager *manager, domi_node *node)
+void domi_descriptor_free_or_rearm_watch(domi_manager *manager, domi_node *node)
 {
     domi_descriptor *descriptor = (domi_descriptor *)(void *)node;
 

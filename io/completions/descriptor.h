@@ -17,7 +17,7 @@ void domi_descriptors_tell_ring_failed(domi_io *io);
 
 /* Implement the hooks descriptor_handled, descriptor_cancel and descriptor_noted of
  * domi_io_hooks. */
-void domi_descriptor_end_event_handling(domi_manager *manager, domi_node *node);
+void domi_descriptor_free_or_rearm_watch(domi_manager *manager, domi_node *node);
 void domi_descriptor_cancel_watch(domi_manager *manager, domi_node *node);
 void domi_descriptor_arm_noted_watch(domi_manager *home, domi_node *node);
 

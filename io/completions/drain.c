@@ -34,7 +34,7 @@ static int get_pending_error_of_socket(const domus_channel *channel)
 
 /* Check a lingering channel in a drain. While the peer has not acknowledged everything, the time
  * that it has to close begins again with each check. */
-static void check_lingering_channel(domus_channel *channel)
+static void check_lingering_channel_in_drain(domus_channel *channel)
 {
     domi_io *io = channel->io;
     int error = get_pending_error_of_socket(channel);
@@ -63,7 +63,7 @@ void domi_io_check_draining_channels(domi_io *io)
             continue;
         domi_channel_close_if_drained(channel);
         if (channel->state == DOMI_CHANNEL_LINGERING)
-            check_lingering_channel(channel);
+            check_lingering_channel_in_drain(channel);
     }
     if (io->look_slot >= io->slots_used)
         io->look_slot = 0;
@@ -89,7 +89,7 @@ static void begin_drain_of_channels(domi_io *io, bool outbound)
         domi_channel_begin_drain(channel);
         if (channel->state == DOMI_CHANNEL_OPEN) {
             /* a channel may have paused because memory was short, and reads again in a drain */
-            domi_channel_decide_receive(channel);
+            domi_channel_decide_whether_to_receive(channel);
             domi_channel_take_due_steps(channel);
         }
     }
@@ -125,7 +125,7 @@ void domi_io_drain_accepted_channels(domi_io *io)
 
 /* End a channel that is left at the end of a drain. If its peer has acknowledged everything, the
  * close loses nothing, and the channel does not count as cut. */
-static void end_and_count_channel(domus_channel *channel)
+static void end_channel_left_after_drain(domus_channel *channel)
 {
     domi_channel_close_if_drained(channel);
     if (channel->state >= DOMI_CHANNEL_CLOSING)
@@ -153,7 +153,7 @@ uint32_t domi_io_end_all_open_channels(domi_io *io)
         domus_channel *channel = io->slots[slot].channel;
         if (channel == NULL || channel->state >= DOMI_CHANNEL_CLOSING)
             continue;
-        end_and_count_channel(channel);
+        end_channel_left_after_drain(channel);
         count++;
     }
     return count;

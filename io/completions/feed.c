@@ -36,7 +36,7 @@ static void let_crowded_channels_read(domi_io *io)
     for (uint32_t visits = 0; io->crowd_left != 0 && visits < CROWDED_VISITS; visits++) {
         domus_channel *channel = domi_io_take_next_crowded_channel(io);
 
-        domi_channel_decide_receive(channel);
+        domi_channel_decide_whether_to_receive(channel);
         domi_channel_wake_writer_of_answer(channel);
         domi_channel_take_due_steps(channel);
     }
@@ -44,7 +44,7 @@ static void let_crowded_channels_read(domi_io *io)
 
 /* Let each channel in the list io->dirty send its queued bytes. Returns the number of these
  * channels. */
-static uint32_t send_from_dirty_channels(domi_io *io)
+static uint32_t send_queued_bytes_of_dirty_channels(domi_io *io)
 {
     uint32_t count = 0;
 
@@ -60,7 +60,7 @@ static uint32_t send_from_dirty_channels(domi_io *io)
     return count;
 }
 
-uint32_t domi_io_queue_sends_of_phase(domi_io *io)
+uint32_t domi_io_resume_reads_and_queue_sends(domi_io *io)
 {
     uint32_t count;
 
@@ -68,12 +68,12 @@ uint32_t domi_io_queue_sends_of_phase(domi_io *io)
     resume_starved_channels(io);
     let_crowded_channels_read(io);
     if (io->stages.begun_ns != 0)
-        domi_stages_end_phase(io);
-    count = send_from_dirty_channels(io);
+        domi_stages_end_time_of_phase(io);
+    count = send_queued_bytes_of_dirty_channels(io);
     /* stages of outer channels send the bytes that inner channels have queued */
     while (DOMI_UNLIKELY(io->carriers != NULL)) {
         domi_io_call_carrying_stages(io);
-        count += send_from_dirty_channels(io);
+        count += send_queued_bytes_of_dirty_channels(io);
     }
     io->sends_queued = io->sends_queued || count != 0;
     return count;

@@ -17,13 +17,13 @@ void domi_io_set_memory_shortage(domi_io *io, const domi_io_pressure *now)
         domi_io_set_bound_of_queued_bytes(io, now->queue_max);
     io->pressure = *now;
     if ((now->pauses || now->spares) && !io->careful)
-        domi_io_receive_carefully(io);
+        domi_io_begin_to_receive_carefully(io);
     if (!begins)
         return;
     domi_counter_add(&io->counters.memory_pauses, 1);
     for (uint32_t i = 0; i < DOMI_ACCEPTORS_MAX; i++) {
         if (io->acceptors[i] != NULL)
-            domi_acceptor_pause_under_pressure(io->acceptors[i]);
+            domi_acceptor_pause_if_memory_is_short(io->acceptors[i]);
     }
 }
 

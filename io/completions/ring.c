@@ -41,7 +41,7 @@ static void handle_failed_enter(domi_io *io, int error)
         io->backend->sockets->pause(io->ring, REFUSED_WAIT_NS);
 }
 
-static inline void judge_enter_result(domi_io *io, int result)
+static inline void handle_or_clear_enter_failure(domi_io *io, int result)
 {
     if (DOMI_UNLIKELY(result != 0))
         handle_failed_enter(io, result);
@@ -58,7 +58,7 @@ void domi_io_enter_ring(domi_io *io, uint32_t min_complete, uint64_t timeout_ns)
     }
     io->sends_queued = false;
     domi_counter_add(&io->counters.enters, 1);
-    judge_enter_result(io, io->backend->enter(io->ring, min_complete, timeout_ns));
+    handle_or_clear_enter_failure(io, io->backend->enter(io->ring, min_complete, timeout_ns));
 }
 
 static void give_completion_to_owner(domi_io *io, const domi_completion *completion)
@@ -81,7 +81,7 @@ static void give_completion_to_owner(domi_io *io, const domi_completion *complet
             completion->result);
         break;
     case DOMI_OP_CONNECT:
-        domi_connect_handle_poll(
+        domi_connect_handle_poll_of_attempt(
             io, (domi_attempt *)(uintptr_t)(completion->user_data & DOMI_OP_ADDRESS),
             completion->result);
         break;
@@ -129,7 +129,7 @@ static uint32_t reap_and_dispatch_completions(domi_io *io)
     return total;
 }
 
-bool domi_io_enter_if_useful(domi_io *io)
+bool domi_io_enter_ring_if_useful(domi_io *io)
 {
     if (io->failed != 0 || io->backend->ready(io->ring) || !io->backend->pending(io->ring))
         return false;
@@ -142,7 +142,7 @@ bool domi_io_carry_out_queued_sends(domi_io *io)
     if (!io->sends_queued || io->failed != 0 || io->backend->submit == NULL)
         return false;
     io->sends_queued = false;
-    judge_enter_result(io, io->backend->submit(io->ring));
+    handle_or_clear_enter_failure(io, io->backend->submit(io->ring));
     return true;
 }
 

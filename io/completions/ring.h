@@ -14,7 +14,7 @@ void domi_io_enter_ring(domi_io *io, uint32_t min_complete, uint64_t timeout_ns)
 
 /* Enter the ring in phase 1, if that would bring anything. Completions that wait already (the enter
  * of a park brings some) can be reaped without an enter. Returns whether it entered. */
-bool domi_io_enter_if_useful(domi_io *io);
+bool domi_io_enter_ring_if_useful(domi_io *io);
 
 /* Carry out the sends that phase 2 has queued, before a rest, if there are any and if that takes no
  * enter of the ring. Returns whether it did. */

@@ -60,7 +60,7 @@ static bool may_actor_get_next_piece(domus_channel *channel)
     if (channel->state != DOMI_CHANNEL_OPEN || channel->inbound.head == NULL || channel->blocked)
         return false;
     if (DOMI_UNLIKELY(channel->io->careful))
-        domi_channel_decide_receive(channel);
+        domi_channel_decide_whether_to_receive(channel);
     return !channel->blocked;
 }
 
@@ -75,7 +75,7 @@ static bool has_actor_got_all_bytes(const domus_channel *channel)
  * bytes, and has not paused the channel. An actor with an on_end is also told while a request that
  * DOMUS_ALONE marks is not answered, if no bytes came behind that request, or if the request asks
  * for it; such a request may end with its peer. */
-static bool has_to_tell_end_of_peer(const domus_channel *channel)
+static bool must_actor_be_told_of_peers_end(const domus_channel *channel)
 {
     return channel->state == DOMI_CHANNEL_OPEN && channel->ended && !channel->end_told &&
            !channel->halted &&
@@ -86,7 +86,8 @@ static bool has_to_tell_end_of_peer(const domus_channel *channel)
 }
 
 /* Call the channel's on_end, or end the channel with its peer. */
-static void handle_end_of_peer(domi_manager *manager, domi_house *house, domus_channel *channel)
+static void call_on_end_or_end_with_peer(domi_manager *manager, domi_house *house,
+                                         domus_channel *channel)
 {
     bool is_early = channel->pipe != NULL && domi_pipe_has_to_tell_end_early(channel);
 
@@ -133,8 +134,8 @@ static uint32_t run_channel_of_actor(domi_manager *manager, domi_house *house,
         domi_channel_call_on_read(manager, house, channel);
         used++;
     }
-    if (has_to_tell_end_of_peer(channel) && used < budget) {
-        handle_end_of_peer(manager, house, channel);
+    if (must_actor_be_told_of_peers_end(channel) && used < budget) {
+        call_on_end_or_end_with_peer(manager, house, channel);
         used++;
     }
     if (channel->io->careful)
@@ -147,7 +148,7 @@ static uint32_t run_channel_of_actor(domi_manager *manager, domi_house *house,
         domi_channel_call_on_close(manager, house, channel);
         return used + 1;
     }
-    bool more = channel->state == DOMI_CHANNEL_CLOSED || has_to_tell_end_of_peer(channel) ||
+    bool more = channel->state == DOMI_CHANNEL_CLOSED || must_actor_be_told_of_peers_end(channel) ||
                 (channel->state == DOMI_CHANNEL_OPEN && !channel->blocked &&
                  (channel->pipe != NULL ? domi_pipe_has_work_for_run(channel)
                                         : channel->inbound.head != NULL));
@@ -237,7 +238,7 @@ uint32_t domi_channels_stop_owned_by_actor(domi_manager *manager, domi_house *ho
     return 0;
 }
 
-bool domi_channels_handle_event_of_actor(domi_manager *manager, domi_house *house,
+bool domi_channels_handle_accepted_event(domi_manager *manager, domi_house *house,
                                          domi_envelope *message)
 {
     if (message->type != &domi_accepted_type)
@@ -250,6 +251,6 @@ bool domi_channels_handle_event_of_actor(domi_manager *manager, domi_house *hous
     if (house->behaviour->kind != DOMUS_CHANNELS || manager->io != accepted->io)
         domi_accepted_type.release(domi_envelope_get_payload(message));
     else
-        domi_accepted_adopt_connection(accepted, house);
+        domi_accepted_make_channel_or_reset(accepted, house);
     return true;
 }

@@ -30,14 +30,14 @@ const domi_io_hooks domi_hooks_of_io = {
     .flush_left = domi_flush_remove_wait,
     .answer_request = domi_pipe_answer_request,
     .fail_request = domi_pipe_fail_request,
-    .answer_peer = domi_pipe_answer_peer,
+    .answer_peer = domi_pipe_answer_peer_by_number,
     .release_message = domi_pipe_release_message,
-    .send_mail = domi_pipe_handle_mail,
+    .send_mail = domi_pipe_send_mail_or_handle_stream,
     .unsent_asks = domi_pool_find_unsent_asks,
-    .return_mail = domi_pool_return_mail_of_house,
+    .return_mail = domi_pool_return_mail_of_ending_actor,
     .channel_failed = domi_channel_reset_for_failed_actor,
-    .take_event = domi_channels_handle_event_of_actor,
-    .descriptor_handled = domi_descriptor_end_event_handling,
+    .take_event = domi_channels_handle_accepted_event,
+    .descriptor_handled = domi_descriptor_free_or_rearm_watch,
     .descriptor_cancel = domi_descriptor_cancel_watch,
     .descriptor_noted = domi_descriptor_arm_noted_watch,
     .stop_channels = domi_channels_stop_owned_by_actor,
@@ -124,7 +124,7 @@ int domi_io_start_ring(domi_io *io)
         io->backend->give(io->ring, (uint16_t)i, io->buffers[i].data,
                           io->config->io.buffers.size_bytes);
     io->backend->publish(io->ring);
-    domi_buffers_begin_to_keep(io);
+    domi_buffers_begin_to_keep_freed(io);
     domi_io_arm_wake_poll(io, false);
     return 0;
 }

@@ -37,7 +37,8 @@ static uint64_t count_bytes_freed_by_reset(const domus_channel *channel, uint64_
     return channel->cost + channel->copied + sockets;
 }
 
-static void remember_large_channel(domi_sweep *sweep, const domus_channel *channel, uint64_t bytes)
+static void remember_if_among_largest_channels(domi_sweep *sweep, const domus_channel *channel,
+                                               uint64_t bytes)
 {
     uint32_t at = sweep->worst_count;
 
@@ -55,7 +56,7 @@ static void remember_large_channel(domi_sweep *sweep, const domus_channel *chann
 static void check_whether_peer_is_deaf(domus_channel *channel)
 {
     domi_io *io = channel->io;
-    uint64_t in_kernel = domi_socket_count_bytes(io, channel->fd, SIOCOUTQ);
+    uint64_t in_kernel = domi_socket_count_bytes_in_kernel(io, channel->fd, SIOCOUTQ);
     uint64_t taken = channel->sent_bytes - in_kernel;
     uint64_t waiting = in_kernel + channel->queued_bytes;
     /* `progress` is negative while a send has given bytes to the kernel and its completion was not
@@ -73,14 +74,14 @@ static void check_whether_peer_is_deaf(domus_channel *channel)
     uint64_t bytes = count_bytes_freed_by_reset(channel, in_kernel);
     if (bytes != 0 &&
         io->manager->now_ns - channel->peer_seen_ns >= io->config->memory.reset_after_ns)
-        remember_large_channel(&io->sweep, channel, bytes);
+        remember_if_among_largest_channels(&io->sweep, channel, bytes);
 }
 
 /* Apply the present shortage of memory to one channel that the sweep visits. */
-static void sweep_channel(domus_channel *channel)
+static void apply_memory_shortage_to_channel(domus_channel *channel)
 {
     if (channel->state == DOMI_CHANNEL_OPEN) {
-        domi_channel_decide_receive(channel);
+        domi_channel_decide_whether_to_receive(channel);
         if (channel->io->careful && !channel->once)
             domi_channel_end_receive(channel);
         domi_channel_take_due_steps(channel);
@@ -103,7 +104,7 @@ static bool update_refusal_of_long_answers(domi_io *io, uint64_t queued)
 }
 
 /* True if a channel has to be reset to free memory. */
-static bool has_to_shed_channels(domi_io *io, uint64_t queued)
+static bool must_channels_be_shed(domi_io *io, uint64_t queued)
 {
     /* Relaxed: the number of bytes over the budget publishes no other data. */
     return update_refusal_of_long_answers(io, queued) ||
@@ -127,14 +128,14 @@ static void shed_channel(domi_io *io, domus_channel *channel, uint64_t bytes)
 
 /* Shed (reset) the channels that the pass has remembered, the largest first. Their queued bytes are
  * free only when their sends have ended, so they are subtracted from a local copy here. A pass that
- * remembered no channel calls has_to_shed_channels(), too, because that also finds out when the
+ * remembered no channel calls must_channels_be_shed(), too, because that also finds out when the
  * queued bytes have fallen below the mark. Returns whether more channels have to be shed. */
 static bool shed_remembered_channels(domi_io *io)
 {
     domi_sweep *sweep = &io->sweep;
     uint64_t queued = domi_io_count_queued_bytes(io);
     uint32_t count = 0;
-    bool more = has_to_shed_channels(io, queued);
+    bool more = must_channels_be_shed(io, queued);
 
     for (uint32_t i = 0; i < sweep->worst_count && more; i++) {
         const domi_worst *worst = &sweep->worst[i];
@@ -148,7 +149,7 @@ static bool shed_remembered_channels(domi_io *io)
         uint64_t freed = channel->cost + channel->copied;
         queued -= freed < queued ? freed : queued;
         shed_channel(io, channel, worst->bytes);
-        more = has_to_shed_channels(io, queued);
+        more = must_channels_be_shed(io, queued);
         count++;
     }
     sweep->worst_count = 0;
@@ -157,7 +158,7 @@ static bool shed_remembered_channels(domi_io *io)
 
 /* True if the thread has to stay careful (io/channels/crowd.h), because much is still queued for
  * peers or memory is still short. */
-static bool has_to_stay_careful(const domi_io *io)
+static bool must_thread_stay_careful(const domi_io *io)
 {
     return io->pressure.pauses || io->pressure.spares ||
            domi_io_count_queued_bytes(io) > io->careful_mark - io->careful_mark / 4;
@@ -171,7 +172,7 @@ static uint64_t end_pass_of_sweep(domi_io *io)
     bool has_more = shed_remembered_channels(io);
 
     io->sweep.next = 0;
-    io->careful = was_careful && has_to_stay_careful(io);
+    io->careful = was_careful && must_thread_stay_careful(io);
     if (io->careful)
         return has_more ? DOMI_WHEEL_TICK_NS : PASS_EVERY_NS;
     /* One more pass of the sweep visits all channels, so that channels whose reason to pause is
@@ -187,7 +188,7 @@ void domi_io_take_step_of_sweep(domi_io *io)
     for (uint32_t visits = 0; sweep->next < io->slots_used && visits < VISITS_PER_TICK; visits++) {
         domus_channel *channel = io->slots[sweep->next++].channel;
         if (channel != NULL)
-            sweep_channel(channel);
+            apply_memory_shortage_to_channel(channel);
     }
     if (sweep->next >= io->slots_used)
         again_ns = end_pass_of_sweep(io);

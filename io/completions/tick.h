@@ -26,7 +26,7 @@ void domi_io_refresh_times_of_activity(domi_io *io, uint64_t since_ns);
 /* Arm starved receives for which there are buffers, and queue a send for every channel that has
  * bytes to send. Called at the end of phase 2. Returns the number of channels with bytes to
  * send. */
-uint32_t domi_io_queue_sends_of_phase(domi_io *io);
+uint32_t domi_io_resume_reads_and_queue_sends(domi_io *io);
 
 /* True if work is left before the thread parks (M3): completions wait, sends are not queued, or
  * receives starve although buffers are free. */

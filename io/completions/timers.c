@@ -14,22 +14,22 @@ static void fire_io_timer(domi_io *io, domi_wheel_node *node)
 
     switch (timer->kind) {
     case DOMI_TIMER_CHANNEL:
-        domi_channel_handle_timer(
+        domi_channel_check_all_timeouts(
             (domus_channel *)(void *)((char *)timer - offsetof(domus_channel, timer)));
         break;
     case DOMI_TIMER_ACCEPTOR:
-        domi_acceptor_handle_timer(
+        domi_acceptor_end_pause_or_continue_stop(
             (domi_acceptor *)(void *)((char *)timer - offsetof(domi_acceptor, timer)));
         break;
     case DOMI_TIMER_SWEEP:
         domi_io_take_step_of_sweep(io);
         break;
     case DOMI_TIMER_CONNECT:
-        domi_connect_handle_timer(
+        domi_connect_begin_attempt_at_timer(
             (domi_connect *)(void *)((char *)timer - offsetof(domi_connect, timer)));
         break;
     case DOMI_TIMER_SHORTAGE:
-        domi_shortages_handle_timer(
+        domi_shortages_end_spells_at_timer(
             (domi_io *)(void *)((char *)timer - offsetof(domi_io, shortage_timer)));
         break;
     }

@@ -24,7 +24,7 @@ typedef struct domi_connect domi_connect;
 
 /* Check a text that names a place to connect to, as domus_connect() does before it connects.
  * Returns its error. Any thread. */
-int domi_connect_check_place(const char *text);
+int domi_connect_check_text_of_place(const char *text);
 
 /* An attempt of a connect: one socket that connects to one address. */
 typedef struct domi_attempt {
@@ -107,10 +107,10 @@ bool domi_connect_give_up(domi_connect *connect);
 void domi_connect_handle_resolved_name(domi_connect *connect);
 
 /* Handle the poll of the socket of `attempt`, which has come back. */
-void domi_connect_handle_poll(domi_io *io, domi_attempt *attempt, int result);
+void domi_connect_handle_poll_of_attempt(domi_io *io, domi_attempt *attempt, int result);
 
 /* Begin the next attempt of the connect, because its timer has fired. */
-void domi_connect_handle_timer(domi_connect *connect);
+void domi_connect_begin_attempt_at_timer(domi_connect *connect);
 
 /* End all connects of a thread whose ring has failed, because their polls will not come back. */
 void domi_connects_end_on_failed_ring(domi_io *io);

@@ -40,7 +40,7 @@ uint32_t domi_connecting_take_back(domi_house *house)
 
 /* Take back a connect that has failed, and let the connecting actor stop. Returns `error`, which is
  * the answer to the asker. */
-static int stop_failed_connect(domi_house *house, int error)
+static int take_back_failed_connect_and_stop(domi_house *house, int error)
 {
     domi_io *io = house->home->io;
 
@@ -67,7 +67,8 @@ int domi_connect_check_may_open(const domi_io *io)
  * the serial of a promise. */
 static bool does_asker_still_wait(const domus_stack *stack)
 {
-    const domi_return *back = stack->ask != NULL ? domi_envelope_get_return(stack->ask) : NULL;
+    const domi_return *back =
+        stack->ask != NULL ? domi_envelope_get_return_of_ask(stack->ask) : NULL;
 
     return back != NULL && domi_promise_serial(back->promise) == back->serial;
 }
@@ -114,7 +115,7 @@ static int make_house_a_channel(domi_manager *manager, domi_house *house, domi_c
         domi_channel_make_for_outgoing(house->home->io, house, connect->behaviour, &connection);
 
     if (result != 0)
-        return stop_failed_connect(house, result);
+        return take_back_failed_connect_and_stop(house, result);
     connect->fd = -1;
     (void)domi_connect_give_up(connect);
     /* from here on the actor behaves as the channel that it becomes */
@@ -150,7 +151,7 @@ static int conclude_connect_after_race(domus_stack *stack, void *self, const dom
         return -ECANCELED;
     int error = check_connect_result(stack, connect, answer->error);
     if (error != 0)
-        return stop_failed_connect(house, error);
+        return take_back_failed_connect_and_stop(house, error);
     domus_connected connected = {
         .channel = domi_house_get_address(house),
         .peer = connect->peer,
@@ -191,7 +192,7 @@ static int begin_connect_for_asker(domus_stack *stack, void *self, const void *p
         result = domus_sleep(stack, get_time_limit_of_connect(stack, connect, io),
                              conclude_connect_after_race);
     if (result < 0)
-        return stop_failed_connect(house, result);
+        return take_back_failed_connect_and_stop(house, result);
     connect->house = house;
     domi_connect_begin_race(connect, io, stack->pooled->awaited);
     return result;
@@ -211,11 +212,11 @@ static int mount_connecting_actor(domus_stack *stack, void *self)
     if (result == 0)
         (void)make_house_a_channel(stack->manager, house, connect);
     else
-        (void)stop_failed_connect(house, result);
+        (void)take_back_failed_connect_and_stop(house, result);
     return 0;
 }
 
-static int on_resolved_host_name(domus_stack *stack, void *self, const void *payload)
+static int on_resolved_host_name_begin_attempts(domus_stack *stack, void *self, const void *payload)
 {
     domi_connect *connect = get_connect_of_house(domi_stack_get_house(stack));
 
@@ -227,7 +228,7 @@ static int on_resolved_host_name(domus_stack *stack, void *self, const void *pay
 
 static const domus_on rows[] = {
     {&domi_connect_type, begin_connect_for_asker, 0},
-    {&domi_resolved_type, on_resolved_host_name, 0},
+    {&domi_resolved_type, on_resolved_host_name_begin_attempts, 0},
     {NULL, NULL, 0},
 };
 

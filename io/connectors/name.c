@@ -88,7 +88,7 @@ int domi_name_parse_host_and_port(const char *text, char *ret_name, uint16_t *re
     return parse_port(colon + 1, ret_port);
 }
 
-void domi_name_order_addresses(domus_endpoint *found, uint32_t count)
+void domi_name_alternate_address_families(domus_endpoint *found, uint32_t count)
 {
     for (uint32_t i = 1; i < count; i++) {
         uint32_t other = i;

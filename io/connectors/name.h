@@ -40,6 +40,6 @@ int domi_name_parse_host_and_port(const char *text, char *ret_name, uint16_t *re
 
 /* Put the addresses of a host into the order in which they are tried: as they were found, with the
  * two families in turns, beginning with the family of the first (RFC 8305, section 4). */
-void domi_name_order_addresses(domus_endpoint *found, uint32_t count);
+void domi_name_alternate_address_families(domus_endpoint *found, uint32_t count);
 
 #endif

@@ -54,7 +54,7 @@ static uint64_t draw_random_number(domi_connection_pool *pool)
 }
 
 /* Leave an address of the pool out for a time, because it has failed. */
-static void leave_address_out(domi_connection_pool *pool, domi_target *target, uint64_t now_ns)
+static void leave_out_address(domi_connection_pool *pool, domi_target *target, uint64_t now_ns)
 {
     uint64_t time_ns = pool->options.backoff_min_ns;
 
@@ -69,7 +69,8 @@ static void leave_address_out(domi_connection_pool *pool, domi_target *target, u
 
 /* Returns the pool's address with the fewest connections among those that are not left out; NULL if
  * all of them are left out, and then hands out until when. */
-static domi_target *choose_address(domi_connection_pool *pool, uint64_t now_ns, uint64_t *ret_until)
+static domi_target *choose_pool_address(domi_connection_pool *pool, uint64_t now_ns,
+                                        uint64_t *ret_until)
 {
     domi_target *best = NULL;
     uint64_t until_ns = UINT64_MAX;
@@ -106,7 +107,7 @@ static void retry_waiting_messages(domus_stack *stack, domi_connection_pool *poo
     domus_unstash(stack);
 }
 
-static int on_connected_place(domus_stack *stack, void *self, const domus_answer *answer)
+static int open_or_free_connected_place(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domi_connection_pool *pool = self;
     const uint32_t *index = domus_frame(stack);
@@ -116,7 +117,7 @@ static int on_connected_place(domus_stack *stack, void *self, const domus_answer
     if (answer->error == -ECANCELED) /* the connect was cancelled, because the pool stops */
         return 0;
     if (answer->error != 0) {
-        leave_address_out(pool, &pool->targets[place->target], now_ns);
+        leave_out_address(pool, &pool->targets[place->target], now_ns);
         free_place_of_pool(stack, pool, place);
         retry_waiting_messages(stack, pool, answer->error);
         return 0;
@@ -144,7 +145,7 @@ static int on_connected_place(domus_stack *stack, void *self, const domus_answer
 }
 
 /* Get a connection for a place of the pool, because the event of its timer has come. */
-static int on_connect_place(domus_stack *stack, void *self, const void *payload)
+static int on_place_timer_connect(domus_stack *stack, void *self, const void *payload)
 {
     domi_connection_pool *pool = self;
     uint32_t *index = domus_frame(stack);
@@ -156,7 +157,7 @@ static int on_connect_place(domus_stack *stack, void *self, const void *payload)
 
     memcpy(index, payload, sizeof *index);
     domi_place *place = &pool->places[*index];
-    domi_target *target = choose_address(pool, now_ns, &until_ns);
+    domi_target *target = choose_pool_address(pool, now_ns, &until_ns);
     if (target == NULL) {
         if (!pool->options.on_demand)
             arm_timer_of_place(stack, pool, *index, until_ns - now_ns);
@@ -168,9 +169,9 @@ static int on_connect_place(domus_stack *stack, void *self, const void *payload)
     place->state = DOMI_PLACE_CONNECTS;
     place->target = (uint32_t)(target - pool->targets);
     target->connections++;
-    int result = domus_connect(stack, target->text, &options, on_connected_place);
+    int result = domus_connect(stack, target->text, &options, open_or_free_connected_place);
     if (result < 0) {
-        leave_address_out(pool, target, now_ns);
+        leave_out_address(pool, target, now_ns);
         free_place_of_pool(stack, pool, place);
         retry_waiting_messages(stack, pool, result);
         return 0;
@@ -178,7 +179,7 @@ static int on_connect_place(domus_stack *stack, void *self, const void *payload)
     return result;
 }
 
-static int on_connection_down(domus_stack *stack, void *self, const void *payload)
+static int on_connection_down_free_its_place(domus_stack *stack, void *self, const void *payload)
 {
     domi_connection_pool *pool = self;
     const domus_down *down = payload;
@@ -194,7 +195,7 @@ static int on_connection_down(domus_stack *stack, void *self, const void *payloa
         bool is_failure =
             now_ns - place->opened_ns < pool->options.backoff_max_ns && !place->last_word.was_used;
         if (is_failure && !place->is_blamed)
-            leave_address_out(pool, target, now_ns);
+            leave_out_address(pool, target, now_ns);
         else if (!is_failure)
             target->failures = 0;
         pool->open--;
@@ -238,7 +239,7 @@ static uint32_t count_waiting_messages(domus_stack *stack)
 }
 
 /* True if the pool has a new connection of which it does not know yet how many asks it takes. */
-static bool is_capacity_unknown(const domi_connection_pool *pool, const domi_place *place)
+static bool is_capacity_of_place_unknown(const domi_connection_pool *pool, const domi_place *place)
 {
     uint32_t load = place->state == DOMI_PLACE_OPEN ? domi_pipe_load_of_channel(place->channel)
                                                     : DOMI_PIPE_CLOSED;
@@ -258,7 +259,7 @@ static uint32_t count_pending_connections(const domi_connection_pool *pool, uint
     for (uint32_t i = 0; i < pool->options.connections_max; i++) {
         if (pool->places[i].state == DOMI_PLACE_WAITS ||
             pool->places[i].state == DOMI_PLACE_CONNECTS ||
-            is_capacity_unknown(pool, &pool->places[i]))
+            is_capacity_of_place_unknown(pool, &pool->places[i]))
             coming++;
         else if (pool->places[i].state == DOMI_PLACE_FREE && *ret_vacant == UINT32_MAX)
             *ret_vacant = i;
@@ -281,14 +282,14 @@ static void open_more_connections(domus_stack *stack, domi_connection_pool *pool
 }
 
 /* Let a message wait in the pool. Returns 0; -ENOBUFS when as many wait as allowed. */
-static int let_message_wait(domus_stack *stack, const domi_connection_pool *pool)
+static int let_message_wait_unless_too_many(domus_stack *stack, const domi_connection_pool *pool)
 {
     return count_waiting_messages(stack) < pool->options.queue_max ? domus_stash(stack) : -ENOBUFS;
 }
 
 /* Leave out the address of a connection that has failed now: its asks come back before the event of
  * its end, and would be sent there once more. */
-static void leave_out_failed_addresses(domi_connection_pool *pool, uint64_t now_ns)
+static void leave_out_addresses_that_just_failed(domi_connection_pool *pool, uint64_t now_ns)
 {
     for (uint32_t i = 0; i < pool->options.connections_max; i++) {
         domi_place *place = &pool->places[i];
@@ -296,7 +297,7 @@ static void leave_out_failed_addresses(domi_connection_pool *pool, uint64_t now_
             place->last_word.error == 0)
             continue;
         place->is_blamed = true;
-        leave_address_out(pool, &pool->targets[place->target], now_ns);
+        leave_out_address(pool, &pool->targets[place->target], now_ns);
     }
 }
 
@@ -307,12 +308,12 @@ static int let_message_wait_for_room(domus_stack *stack, domi_connection_pool *p
     uint64_t now_ns = domus_now_ns(stack), until_ns;
     uint32_t vacant;
 
-    leave_out_failed_addresses(pool, now_ns);
-    if (choose_address(pool, now_ns, &until_ns) != NULL)
+    leave_out_addresses_that_just_failed(pool, now_ns);
+    if (choose_pool_address(pool, now_ns, &until_ns) != NULL)
         open_more_connections(stack, pool);
     if (pool->open == 0 && count_pending_connections(pool, &vacant) == 0)
         return pool->error != 0 ? pool->error : -ENOTCONN;
-    return let_message_wait(stack, pool);
+    return let_message_wait_unless_too_many(stack, pool);
 }
 
 /* Let a message wait for a connection of the pool. Returns 0, or the error that forbids it. */
@@ -323,7 +324,7 @@ static int let_message_wait_for_connection(domus_stack *stack, domi_connection_p
     open_more_connections(stack, pool); /* the open connections may take no ask any more */
     if (pool->open == 0 && domus_now_ns(stack) - pool->lost_ns >= pool->options.wait_ns)
         return -ENOTCONN;
-    return let_message_wait(stack, pool);
+    return let_message_wait_unless_too_many(stack, pool);
 }
 
 static bool is_ask_repeatable(const domi_connection_pool *pool, const domus_type *type)
@@ -340,7 +341,7 @@ static bool is_ask_repeatable(const domi_connection_pool *pool, const domus_type
 /* Take back an ask that a connection has not answered. Returns 0 if it may be sent again. */
 static int take_back_unanswered_ask(domi_connection_pool *pool, domi_envelope *ask)
 {
-    uint32_t *note = &domi_envelope_get_return(ask)->note;
+    uint32_t *note = &domi_envelope_get_return_of_ask(ask)->note;
     uint32_t how = *note & DOMI_NOTE_MASK;
     uint32_t tries = *note >> DOMI_TRIES_SHIFT;
 
@@ -373,15 +374,15 @@ static int pass_message_to_connection(domus_stack *stack, domi_connection_pool *
     return result == -ESTALE ? let_message_wait_for_connection(stack, pool) : result;
 }
 
-static int on_message_for_connection(domus_stack *stack, void *self, const void *payload)
+static int on_message_pass_to_connection(domus_stack *stack, void *self, const void *payload)
 {
     domi_connection_pool *pool = self;
     domi_envelope *ask = stack->ask;
     int result = 0;
 
     (void)payload;
-    if (DOMI_UNLIKELY(ask != NULL && domi_envelope_get_return(ask)->note != 0 &&
-                      domi_envelope_get_return(ask)->note != DOMI_NOTE_OF_PEER))
+    if (DOMI_UNLIKELY(ask != NULL && domi_envelope_get_return_of_ask(ask)->note != 0 &&
+                      domi_envelope_get_return_of_ask(ask)->note != DOMI_NOTE_OF_PEER))
         result = take_back_unanswered_ask(pool, ask);
     else if (DOMI_UNLIKELY(pool->draining))
         result = -ESHUTDOWN;
@@ -394,11 +395,11 @@ static int on_message_for_connection(domus_stack *stack, void *self, const void 
         return 0; /* a notice that cannot be passed on is no failure of the pool */
     /* An ask that was sent before and now finds no other connection may have been carried out
      * already, which -EPIPE says. */
-    return domi_envelope_get_return(ask)->note >> DOMI_TRIES_SHIFT != 0 ? -EPIPE : result;
+    return domi_envelope_get_return_of_ask(ask)->note >> DOMI_TRIES_SHIFT != 0 ? -EPIPE : result;
 }
 
 /* Let the pool's waiting messages fail, because nothing was connected for too long. */
-static int on_give_up_waiting_messages(domus_stack *stack, void *self, const void *payload)
+static int fail_messages_that_wait_too_long(domus_stack *stack, void *self, const void *payload)
 {
     const domi_connection_pool *pool = self;
 
@@ -423,7 +424,7 @@ static uint64_t count_asks_under_way(const domi_connection_pool *pool)
     return sum;
 }
 
-static int on_status_ask(domus_stack *stack, void *self, const void *payload)
+static int on_ask_answer_status_of_pool(domus_stack *stack, void *self, const void *payload)
 {
     const domi_connection_pool *pool = self;
     domus_pool_status status = pool->counted;
@@ -442,7 +443,7 @@ static int on_status_ask(domus_stack *stack, void *self, const void *payload)
     return stack->ask != NULL ? domus_reply(stack, &domus_pool_status_type, &status) : 0;
 }
 
-static int on_check_whether_drained(domus_stack *stack, void *self, const void *payload)
+static int on_drain_check_stop_if_drained(domus_stack *stack, void *self, const void *payload)
 {
     const domi_connection_pool *pool = self;
 
@@ -453,14 +454,14 @@ static int on_check_whether_drained(domus_stack *stack, void *self, const void *
     return 0;
 }
 
-static int on_drain_pool(domus_stack *stack, void *self, const void *payload)
+static int on_drain_ask_begin_draining_pool(domus_stack *stack, void *self, const void *payload)
 {
     domi_connection_pool *pool = self;
 
     if (pool->draining)
         return 0;
     pool->draining = true;
-    return on_check_whether_drained(stack, self, payload);
+    return on_drain_check_stop_if_drained(stack, self, payload);
 }
 
 /* --- life ------------------------------------------------------------------------------------- */
@@ -481,13 +482,13 @@ static int on_mount_pool(domus_stack *stack, void *self)
 }
 
 static const domus_on rows[] = {
-    {&connect_type, on_connect_place, sizeof(uint32_t)},
-    {&domus_down_type, on_connection_down, 0},
-    {&give_up_type, on_give_up_waiting_messages, 0},
-    {&drained_type, on_check_whether_drained, 0},
-    {&domus_pool_look_type, on_status_ask, 0},
-    {&domus_pool_drain_type, on_drain_pool, 0},
-    {NULL, on_message_for_connection, 0},
+    {&connect_type, on_place_timer_connect, sizeof(uint32_t)},
+    {&domus_down_type, on_connection_down_free_its_place, 0},
+    {&give_up_type, fail_messages_that_wait_too_long, 0},
+    {&drained_type, on_drain_check_stop_if_drained, 0},
+    {&domus_pool_look_type, on_ask_answer_status_of_pool, 0},
+    {&domus_pool_drain_type, on_drain_ask_begin_draining_pool, 0},
+    {NULL, on_message_pass_to_connection, 0},
 };
 
 const domus_behaviour domi_pool_behaviour = {

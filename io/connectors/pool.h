@@ -74,6 +74,6 @@ bool domi_pool_find_unsent_asks(domi_house *house, uint32_t index, domi_node ***
 /* Return the mail of an actor that ends: implements domi_io_hooks.return_mail. Asks for the peer of
  * a channel of a pool go back to the pool. An ask that waits in a pool, and that may have been done
  * before, fails with -EPIPE. */
-void domi_pool_return_mail_of_house(domi_manager *manager, domi_house *house);
+void domi_pool_return_mail_of_ending_actor(domi_manager *manager, domi_house *house);
 
 #endif

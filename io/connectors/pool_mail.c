@@ -36,7 +36,7 @@ static uint32_t fail_asks_that_may_be_done(domi_manager *manager, domi_node **li
     *list = NULL;
     while (waiting != NULL) {
         domi_envelope *ask = (domi_envelope *)(void *)domi_list_take_first_node(&waiting);
-        uint32_t note = domi_envelope_get_return(ask)->note;
+        uint32_t note = domi_envelope_get_return_of_ask(ask)->note;
         if (note == DOMI_ASK_MAYBE_DONE || note >> DOMI_TRIES_SHIFT != 0) {
             domi_ask_fail(manager, ask, -EPIPE);
             failed++;
@@ -47,7 +47,7 @@ static uint32_t fail_asks_that_may_be_done(domi_manager *manager, domi_node **li
     return failed;
 }
 
-void domi_pool_return_mail_of_house(domi_manager *manager, domi_house *house)
+void domi_pool_return_mail_of_ending_actor(domi_manager *manager, domi_house *house)
 {
     const domus_behaviour *behaviour = house->behaviour;
 

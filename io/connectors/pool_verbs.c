@@ -28,7 +28,7 @@ static int read_pool_address(const char *text, size_t size, domi_target *ret_tar
         return -E2BIG;
     memcpy(ret_target->text, text, size);
     ret_target->text[size] = '\0';
-    return domi_connect_check_place(ret_target->text);
+    return domi_connect_check_text_of_place(ret_target->text);
 }
 
 static int read_pool_addresses(const char *to, domi_connection_pool *pool)

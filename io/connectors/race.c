@@ -102,7 +102,7 @@ static int begin_attempts_at_found_addresses(domi_connect *connect)
     domi_attempt *attempts = domi_memory_new(count * sizeof *attempts);
     if (attempts == NULL)
         return -ENOMEM;
-    domi_name_order_addresses(lookup->found, lookup->count);
+    domi_name_alternate_address_families(lookup->found, lookup->count);
     for (uint32_t i = 0; i < count; i++) {
         attempts[i] = (domi_attempt){.of = connect, .to = lookup->found[i], .fd = -1};
         attempts[i].to.port = connect->port;
@@ -209,7 +209,7 @@ bool domi_connect_give_up(domi_connect *connect)
 
 /* --- what comes ------------------------------------------------------------------------------- */
 
-void domi_connect_handle_poll(domi_io *io, domi_attempt *attempt, int result)
+void domi_connect_handle_poll_of_attempt(domi_io *io, domi_attempt *attempt, int result)
 {
     domi_connect *connect = attempt->of;
 
@@ -226,7 +226,7 @@ void domi_connect_handle_poll(domi_io *io, domi_attempt *attempt, int result)
     }
 }
 
-void domi_connect_handle_timer(domi_connect *connect)
+void domi_connect_begin_attempt_at_timer(domi_connect *connect)
 {
     domi_attempt *last = &connect->attempts[connect->begun - 1];
 

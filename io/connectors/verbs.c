@@ -36,7 +36,7 @@ static int read_place_to_connect(const char *text, place *ret_place)
                : result;
 }
 
-int domi_connect_check_place(const char *text)
+int domi_connect_check_text_of_place(const char *text)
 {
     place at;
 
@@ -99,8 +99,8 @@ static int spawn_connecting_actor(domus_stack *stack, const place *to, int fd,
         return result;
     connect->behaviour = behaviour;
     connect->fd = fd;
-    result = domi_house_spawn_connection(stack->manager, owner, &domi_connecting_behaviour,
-                                         behaviour, shares, connect, ret_address);
+    result = domi_house_spawn_connecting_actor(stack->manager, owner, &domi_connecting_behaviour,
+                                               behaviour, shares, connect, ret_address);
     if (result != 0) {
         connect->fd = -1;
         (void)domi_connect_give_up(connect);
@@ -202,7 +202,7 @@ static bool has_channel_descriptor(const domi_io *io, int fd)
 /* Make the channel of an adopted socket at once, before its actor is mounted, because the caller
  * runs on the thread of the channel. On failure the connecting actor stops, and the socket stays
  * the caller's. */
-static int adopt_socket_on_this_thread(domus_stack *stack, domi_house *house)
+static int make_channel_of_adopted_socket(domus_stack *stack, domi_house *house)
 {
     domi_connect *connect = house->channels.owned;
     const domi_connection connection = {
@@ -241,7 +241,7 @@ int domus_channel_adopt_fd(domus_stack *stack, int fd, const domus_connect_optio
         result = spawn_connecting_actor(stack, &nowhere, fd, options != NULL ? options : &defaults,
                                         &channel);
     if (result == 0 && is_here)
-        result = adopt_socket_on_this_thread(stack, channel.house);
+        result = make_channel_of_adopted_socket(stack, channel.house);
     if (result == 0 && ret_channel != NULL)
         *ret_channel = channel;
     return result;

@@ -64,7 +64,8 @@ static inline domi_datagrams *domi_datagrams_of_channel(const domus_channel *cha
 /* Implement receive, take, receive_failed and note_end of domi_channel_ways for datagrams. note_end
  * asks the kernel how many datagrams it has thrown away, and counts those that are new. */
 void domi_datagrams_begin_receive(const domus_channel *channel);
-void domi_datagrams_handle_received(domus_channel *channel, domus_buffer *buffer, uint32_t size);
+void domi_datagrams_keep_or_drop_received(domus_channel *channel, domus_buffer *buffer,
+                                          uint32_t size);
 void domi_datagrams_handle_receive_failure(domus_channel *channel, int error);
 void domi_datagrams_count_lost_in_kernel(domus_channel *channel);
 

@@ -15,7 +15,7 @@
 
 static const domi_channel_ways ways = {
     .receive = domi_datagrams_begin_receive,
-    .take = domi_datagrams_handle_received,
+    .take = domi_datagrams_keep_or_drop_received,
     .receive_failed = domi_datagrams_handle_receive_failure,
     .write = domi_datagrams_write_to_peer,
     .send = domi_datagrams_send_waiting,

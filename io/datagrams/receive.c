@@ -51,13 +51,14 @@ static void drop_received_datagram(domus_channel *channel, domus_buffer *buffer,
 /* True if a channel of UDP may not keep one more received datagram: its thread is careful
  * (crowd.h), and the channel does not read and holds its share of the buffers. A stream would keep
  * bytes that come before its receive has ended, but UDP may be thrown away. */
-static bool may_not_keep_received_datagram(const domus_channel *channel)
+static bool must_received_datagram_be_dropped(const domus_channel *channel)
 {
     return channel->io->careful && channel->paused && channel->held >= channel->io->share &&
            domi_datagrams_of_channel(channel)->family != AF_UNIX;
 }
 
-void domi_datagrams_handle_received(domus_channel *channel, domus_buffer *buffer, uint32_t size)
+void domi_datagrams_keep_or_drop_received(domus_channel *channel, domus_buffer *buffer,
+                                          uint32_t size)
 {
     domi_io *io = channel->io;
     domi_datagrams *datagrams = domi_datagrams_of_channel(channel);
@@ -80,11 +81,11 @@ void domi_datagrams_handle_received(domus_channel *channel, domus_buffer *buffer
     channel->received_bytes += buffer->size;
     if ((head.flags & MSG_TRUNC) != 0) {
         drop_received_datagram(channel, buffer, &datagrams->counts.too_long);
-    } else if (may_not_keep_received_datagram(channel)) {
+    } else if (must_received_datagram_be_dropped(channel)) {
         drop_received_datagram(channel, buffer, &datagrams->counts.dropped);
     } else {
         domi_channel_keep_received_piece(channel, buffer);
-        domi_channel_decide_receive(channel);
+        domi_channel_decide_whether_to_receive(channel);
     }
 }
 
@@ -95,7 +96,7 @@ void domi_datagrams_handle_receive_failure(domus_channel *channel, int error)
     switch (error) {
     case -ENOBUFS:
     case -ENOMEM:
-        domi_channel_join_starved(channel);
+        domi_channel_queue_for_receive_buffer(channel);
         break;
     case 0: /* the result 0 says that the socket was shut down */
     case -ECANCELED:

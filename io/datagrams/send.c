@@ -72,7 +72,7 @@ static int queue_datagram(domus_channel *channel, const void *name, size_t name_
     domi_io_become_careful_if_much_queued(io);
     if (!channel->sending)
         domi_channel_mark_to_be_sent(channel);
-    domi_channel_decide_receive(channel);
+    domi_channel_decide_whether_to_receive(channel);
     return 0;
 }
 
@@ -198,7 +198,7 @@ static void resume_waiting_senders(domus_channel *channel)
 {
     if (channel->flushes != NULL)
         domi_flush_complete_waits(channel);
-    domi_channel_decide_receive(channel);
+    domi_channel_decide_whether_to_receive(channel);
     domi_channel_take_due_steps(channel);
 }
 

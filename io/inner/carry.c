@@ -7,7 +7,7 @@
 #include "io/pipelines/answers.h"
 #include "io/pipelines/mail.h"
 
-static void call_stage_for_inner_channels(domus_channel *channel)
+static void call_carrying_stage_of_channel(domus_channel *channel)
 {
     domi_pipe *pipe = channel->pipe;
 
@@ -37,7 +37,7 @@ void domi_io_call_carrying_stages(domi_io *io)
 
         io->carriers = channel->next_carrier;
         channel->carry_due = false;
-        call_stage_for_inner_channels(channel);
+        call_carrying_stage_of_channel(channel);
         domi_channel_take_due_steps(channel);
     }
 }

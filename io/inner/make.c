@@ -28,7 +28,7 @@ static const domus_behaviour *choose_behaviour_of_inner(const domus_channel *out
 }
 
 /* Make the channel of the record `inner`. It is a child of the outer channel's owner. */
-static int make_channel_of_inner(domi_inner *inner, domus_channel *outer, uint32_t skipped)
+static int make_channel_for_inner_record(domi_inner *inner, domus_channel *outer, uint32_t skipped)
 {
     domi_io *io = outer->io;
     domi_connection connection = {
@@ -84,7 +84,7 @@ static int open_inner_channel(domus_wire *wire, uint32_t skipped, void *data,
     *inner = (domi_inner){.special = {&domi_ways_of_inner_channels, outer},
                           .base = {&domi_ways_of_inner, data},
                           .carrier = wire->stages[wire->current].stage->name};
-    int error = make_channel_of_inner(inner, outer, skipped);
+    int error = make_channel_for_inner_record(inner, outer, skipped);
     if (error != 0) {
         domi_memory_free(inner);
         return error;
@@ -105,13 +105,13 @@ static domus_inner *take_next_inner_with_news(domus_wire *wire)
     return &inner->base;
 }
 
-static void set_count_under_way_in_inner(domus_wire *wire, uint32_t count)
+static void set_count_carried_by_outer_channel(domus_wire *wire, uint32_t count)
 {
     domus_channel *outer = get_channel_of_wire(wire);
 
     /* An ask may wait for the place of the inner channel that has ended. */
     if (count < outer->carried && outer->lends)
-        domi_channel_make_carry_due(outer);
+        domi_channel_schedule_carrying_stage(outer);
     outer->carried = count;
 }
 
@@ -137,7 +137,7 @@ static void set_most_lent_inner_channels(domus_wire *wire, uint32_t most)
     if (most == 0) {
         domi_pipe_return_waiting_asks(pipe->channel->io->manager, pipe);
         /* the stage is called again, so that it ends the outer channel if nothing is under way */
-        domi_channel_make_carry_due(pipe->channel);
+        domi_channel_schedule_carrying_stage(pipe->channel);
     }
 }
 
@@ -146,7 +146,7 @@ static bool is_channel_inner(const domus_wire *wire)
     return domi_channel_is_inner(get_channel_of_wire(wire));
 }
 
-static void note_carrying_stage_left(domus_wire *wire)
+static void update_marks_after_carrying_stage_left(domus_wire *wire)
 {
     domus_channel *channel = get_channel_of_wire(wire);
 
@@ -163,10 +163,10 @@ bool domus_channel_is_inner(const domus_channel *channel)
 const domi_inners domi_ways_of_inners = {
     .open = open_inner_channel,
     .next = take_next_inner_with_news,
-    .set_carried = set_count_under_way_in_inner,
+    .set_carried = set_count_carried_by_outer_channel,
     .is_full = is_outer_channel_full,
     .is_draining = is_outer_channel_draining,
     .is_inner = is_channel_inner,
-    .note_left = note_carrying_stage_left,
+    .note_left = update_marks_after_carrying_stage_left,
     .lend = set_most_lent_inner_channels,
 };

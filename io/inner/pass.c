@@ -34,7 +34,7 @@ static domus_channel *get_channel_of_inner(const domus_inner *base)
 }
 
 /* Remove the inner channel from the list of inner channels with news for the stage. */
-static void remove_inner_from_news(domi_inner *inner)
+static void remove_inner_from_list_of_news(domi_inner *inner)
 {
     domi_pipe *pipe = inner->special.outer->pipe;
     domi_inner **link = pipe != NULL ? &pipe->news : NULL;
@@ -55,7 +55,7 @@ static void drop_inner_channel(domus_inner *base, int error)
     domi_inner *inner = get_inner_of_base(base);
     domus_channel *channel = inner->channel;
 
-    remove_inner_from_news(inner);
+    remove_inner_from_list_of_news(inner);
     inner->special.outer = NULL;
     if (channel == NULL)
         domi_inner_free_if_unused(inner);
@@ -178,7 +178,7 @@ static int pass_bytes_to_inner_channel(domus_inner *base, const void *bytes, siz
     domi_io_become_careful_if_much_queued(channel->io);
     if (!channel->blocked)
         domi_channel_make_actor_ready(channel);
-    domi_channel_decide_receive(channel);
+    domi_channel_decide_whether_to_receive(channel);
     domi_channel_take_due_steps(channel);
     return 0;
 }
@@ -195,7 +195,7 @@ static void end_input_of_inner_channel(domus_inner *base)
     domi_channel_take_due_steps(channel);
 }
 
-static void let_inner_channel_rest(domus_inner *base)
+static void mark_inner_channel_as_resting(domus_inner *base)
 {
     domus_channel *channel = get_channel_of_inner(base);
 
@@ -237,7 +237,7 @@ static void note_bytes_taken_from_inner(domus_inner *base, size_t size)
     domi_channel_free_sent_buffers(channel, (uint32_t)size);
     channel->tail_room = 0;
     channel->sending = channel->outbound.head != NULL;
-    domi_channel_decide_receive(channel);
+    domi_channel_decide_whether_to_receive(channel);
     if (channel->answer_bytes != 0)
         domi_channel_wake_writer_of_answer(channel);
     if (channel->flushes != NULL)
@@ -250,7 +250,7 @@ const domi_inner_ways domi_ways_of_inner = {
     .look = get_state_of_inner_channel,
     .pass = pass_bytes_to_inner_channel,
     .end = end_input_of_inner_channel,
-    .rest = let_inner_channel_rest,
+    .rest = mark_inner_channel_as_resting,
     .unused = count_unused_bytes_of_inner,
     .bytes = get_next_bytes_to_send,
     .took = note_bytes_taken_from_inner,

@@ -26,7 +26,7 @@ void domi_inner_tell_stage_news(domi_inner *inner)
     else
         pipe->news = inner;
     pipe->news_last = inner;
-    domi_channel_make_carry_due(outer);
+    domi_channel_schedule_carrying_stage(outer);
 }
 
 void domi_inner_free_if_unused(domi_inner *inner)
@@ -55,12 +55,12 @@ static void let_queued_bytes_wait_for_stage(domus_channel *channel)
     domi_inner_tell_stage_news(get_inner_of_channel(channel));
 }
 
-static void forget_outbound_of_inner_channel(domus_channel *channel)
+static void forget_no_outbound_of_inner_channel(domus_channel *channel)
 {
     (void)channel;
 }
 
-static void note_end_of_inner_channel(domus_channel *channel)
+static void tell_stage_of_end_of_inner_channel(domus_channel *channel)
 {
     domi_inner *inner = get_inner_of_channel(channel);
 
@@ -78,7 +78,7 @@ static void finish_sending_of_inner_channel(domus_channel *channel)
     domi_inner_tell_stage_news(get_inner_of_channel(channel));
 }
 
-static void note_used_piece_of_inner_channel(domus_channel *channel)
+static void tell_stage_of_used_piece_of_inner(domus_channel *channel)
 {
     domi_inner *inner = get_inner_of_channel(channel);
 
@@ -92,10 +92,10 @@ const domi_channel_ways domi_ways_of_inner_channels = {
     .receive = begin_receive_of_inner_channel,
     .write = domi_channel_write,
     .send = let_queued_bytes_wait_for_stage,
-    .forget_outbound = forget_outbound_of_inner_channel,
-    .note_end = note_end_of_inner_channel,
+    .forget_outbound = forget_no_outbound_of_inner_channel,
+    .note_end = tell_stage_of_end_of_inner_channel,
     .finish = finish_sending_of_inner_channel,
-    .note_used = note_used_piece_of_inner_channel,
+    .note_used = tell_stage_of_used_piece_of_inner,
 };
 
 const char *domus_channel_carrier(const domus_channel *channel)

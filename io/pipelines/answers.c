@@ -40,8 +40,8 @@ static int grow_request_places(domi_pipe *pipe)
     return 0;
 }
 
-int domi_pipe_begin_request(domi_pipe *pipe, const domus_type *type, uint64_t id, bool alone,
-                            uint32_t *ret_number)
+int domi_pipe_begin_request_of_peer(domi_pipe *pipe, const domus_type *type, uint64_t id,
+                                    bool alone, uint32_t *ret_number)
 {
     domus_channel *channel = pipe->channel;
 
@@ -61,7 +61,7 @@ int domi_pipe_begin_request(domi_pipe *pipe, const domus_type *type, uint64_t id
 
 /* Reset a channel of which an answer cannot be queued, because the order of its answers would have
  * a hole. A channel that is being closed accepts no bytes any more, and is left alone. */
-static void reset_channel_without_answer(domus_channel *channel, int error)
+static void reset_channel_for_missing_answer(domus_channel *channel, int error)
 {
     if (channel->state == DOMI_CHANNEL_OPEN && !channel->finished)
         domi_channel_reset_after_error(channel, error);
@@ -72,7 +72,7 @@ int domi_pipe_queue_encoded_bytes(domi_pipe *pipe)
     int error = domi_stored_queue_output(pipe->channel, pipe->wire->out);
 
     if (error != 0)
-        reset_channel_without_answer(pipe->channel, error);
+        reset_channel_for_missing_answer(pipe->channel, error);
     return error;
 }
 
@@ -153,9 +153,9 @@ static void send_stored_answer(domus_channel *channel, domi_request *request)
                     : domi_channel_write_list_of_buffers(channel, &request->bytes);
     /* a closed channel may have answers left, but no marks to update */
     if (channel->state == DOMI_CHANNEL_OPEN)
-        domi_channel_decide_receive(channel);
+        domi_channel_decide_whether_to_receive(channel);
     if (error != 0)
-        reset_channel_without_answer(channel, error);
+        reset_channel_for_missing_answer(channel, error);
 }
 
 /* Send the complete answers to the oldest requests, and then the first bytes of an answer that
@@ -180,13 +180,13 @@ static void send_answers_in_order(domi_pipe *pipe)
 }
 
 /* Store the bytes of the scratch (the thread's output of stages) in the place of the request that
- * they answer. Returns 0; an error as domi_stored_take_output(). */
+ * they answer. Returns 0; an error as domi_stored_turn_output_into_buffers(). */
 static int store_part_of_answer(domi_pipe *pipe, domi_request *request)
 {
     domus_channel *channel = pipe->channel;
     domi_buffer_list part = {NULL, NULL};
     uint64_t size;
-    int error = domi_stored_take_output(channel, pipe->wire->out, &part, &size);
+    int error = domi_stored_turn_output_into_buffers(channel, pipe->wire->out, &part, &size);
 
     if (error != 0)
         return error;
@@ -196,7 +196,7 @@ static int store_part_of_answer(domi_pipe *pipe, domi_request *request)
          buffer = domi_buffer_list_take(&part))
         domi_buffer_list_put(&request->bytes, buffer);
     domi_io_become_careful_if_much_queued(channel->io);
-    domi_channel_decide_receive(channel);
+    domi_channel_decide_whether_to_receive(channel);
     return 0;
 }
 
@@ -207,7 +207,7 @@ int domi_pipe_send_part_of_answer(domi_pipe *pipe, uint32_t number)
                     : store_part_of_answer(pipe, domi_pipe_place_of_request(pipe, number));
 
     if (error != 0)
-        reset_channel_without_answer(pipe->channel, error);
+        reset_channel_for_missing_answer(pipe->channel, error);
     return error;
 }
 
@@ -225,7 +225,7 @@ static void send_or_store_answer(domi_pipe *pipe, uint32_t number)
     if (DOMI_LIKELY(number == pipe->first)) {
         error = domi_stored_queue_output(channel, pipe->wire->out);
         if (DOMI_UNLIKELY(error != 0))
-            reset_channel_without_answer(channel, error);
+            reset_channel_for_missing_answer(channel, error);
         remove_oldest_request(pipe);
         if (DOMI_LIKELY(domi_pipe_count_requests(pipe) == 0))
             domi_pipe_continue_after_request(pipe);
@@ -241,7 +241,7 @@ static void send_or_store_answer(domi_pipe *pipe, uint32_t number)
         error = store_part_of_answer(pipe, request);
     }
     if (error != 0)
-        reset_channel_without_answer(channel, error);
+        reset_channel_for_missing_answer(channel, error);
 }
 
 /* --- answers ---------------------------------------------------------------------------------- */
@@ -286,23 +286,23 @@ void domi_pipe_answer_with_error(domi_pipe *pipe, uint32_t number, int error)
     }
     if (DOMI_UNLIKELY(request->late) && error == -ETIMEDOUT)
         error = -ETIME; /* not the answer is too late, but the rest of the peer's request */
-    int result = domi_wire_encode_failure(pipe->wire, request->id, request->type, error);
+    int result = domi_wire_encode_failure_of_request(pipe->wire, request->id, request->type, error);
     if (result < 0) {
         domi_pipe_place_of_request(pipe, number)->answered = true;
-        reset_channel_without_answer(pipe->channel, result);
+        reset_channel_for_missing_answer(pipe->channel, result);
         return;
     }
     send_or_store_answer(pipe, number);
 }
 
-bool domi_pipe_encode_late_answer(domi_pipe *pipe)
+bool domi_pipe_answer_late_message_and_close(domi_pipe *pipe)
 {
     uint32_t number;
 
     domi_pipe_begin_encoding_answer(pipe, pipe->next);
-    if (domi_wire_encode_failure(pipe->wire, DOMUS_NO_ID, NULL, -ETIMEDOUT) < 0)
+    if (domi_wire_encode_failure_of_request(pipe->wire, DOMUS_NO_ID, NULL, -ETIMEDOUT) < 0)
         return false;
-    if (domi_pipe_begin_request(pipe, NULL, DOMUS_NO_ID, false, &number) != 0) {
+    if (domi_pipe_begin_request_of_peer(pipe, NULL, DOMUS_NO_ID, false, &number) != 0) {
         domi_out_remove_all(pipe->wire->out, false);
         return false;
     }
@@ -314,8 +314,8 @@ bool domi_pipe_encode_late_answer(domi_pipe *pipe)
 
 /* Encode the end of an answer that leaves in pieces: the library's own end type, or a message of
  * the protocol. */
-static int encode_end_of_answer(domi_pipe *pipe, domi_request *request, const domus_type *type,
-                                const void *payload)
+static int encode_end_of_answer_in_pieces(domi_pipe *pipe, domi_request *request,
+                                          const domus_type *type, const void *payload)
 {
     static const domus_piece end = {{NULL, 0, 0}, true};
 
@@ -339,7 +339,7 @@ static void answer_request_with_message(domi_pipe *pipe, uint32_t number, const 
         return;
     domi_pipe_begin_encoding_answer(pipe, number);
     int error = DOMI_UNLIKELY(request->streaming)
-                    ? encode_end_of_answer(pipe, request, type, payload)
+                    ? encode_end_of_answer_in_pieces(pipe, request, type, payload)
                     : domi_wire_encode_message(pipe->wire, request->id, type, payload);
     if (DOMI_UNLIKELY(error < 0)) {
         if (error != -ENOMEM)
@@ -352,7 +352,8 @@ static void answer_request_with_message(domi_pipe *pipe, uint32_t number, const 
 }
 
 /* Free the envelope of a request that is answered, or keep it for the channel's next message. */
-static void end_envelope_of_request(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
+static void free_or_keep_envelope_of_request(domi_manager *manager, domi_pipe *pipe,
+                                             domi_envelope *ask)
 {
     if (pipe != NULL && pipe->current == ask)
         pipe->current = NULL;
@@ -365,9 +366,9 @@ static void end_envelope_of_request(domi_manager *manager, domi_pipe *pipe, domi
 
 /* Returns the number of a request whose envelope this house has, and ends its promise, if it has
  * one. */
-static uint32_t get_number_and_end_promise(domi_manager *manager, domi_envelope *ask)
+static uint32_t get_number_and_end_request_promise(domi_manager *manager, domi_envelope *ask)
 {
-    domi_promise *promise = domi_envelope_get_return(ask)->promise;
+    domi_promise *promise = domi_envelope_get_return_of_ask(ask)->promise;
     uint32_t number = domi_pipe_number_of_request(ask);
 
     if (promise != NULL)
@@ -379,29 +380,29 @@ void domi_pipe_answer_request(domi_manager *manager, domi_house *house, domi_env
                               const domus_type *type, const void *payload)
 {
     domi_pipe *pipe = domi_pipe_of_house(house);
-    uint32_t number = get_number_and_end_promise(manager, ask);
+    uint32_t number = get_number_and_end_request_promise(manager, ask);
 
     if (DOMI_LIKELY(pipe != NULL))
         answer_request_with_message(pipe, number, type, payload);
     if (type->release != NULL)
         type->release((void *)(uintptr_t)payload);
-    end_envelope_of_request(manager, pipe, ask);
+    free_or_keep_envelope_of_request(manager, pipe, ask);
 }
 
 void domi_pipe_fail_request(domi_manager *manager, domi_house *house, domi_envelope *ask, int error)
 {
     domi_pipe *pipe = domi_pipe_of_house(house);
-    uint32_t number = get_number_and_end_promise(manager, ask);
+    uint32_t number = get_number_and_end_request_promise(manager, ask);
 
     if (pipe != NULL && error == -ENOMSG && pipe->channel->state == DOMI_CHANNEL_OPEN)
         domi_manager_report_mistake(manager, house, DOMI_ASK_UNANSWERED, ask->type, 0);
     if (pipe != NULL)
         domi_pipe_answer_with_error(pipe, number, error);
-    end_envelope_of_request(manager, pipe, ask);
+    free_or_keep_envelope_of_request(manager, pipe, ask);
 }
 
-void domi_pipe_answer_peer(domi_manager *manager, domi_house *house, uint32_t number, int error,
-                           domi_envelope *message)
+void domi_pipe_answer_peer_by_number(domi_manager *manager, domi_house *house, uint32_t number,
+                                     int error, domi_envelope *message)
 {
     domi_pipe *pipe = domi_pipe_of_house(house);
 

@@ -9,13 +9,13 @@
 void domi_pipe_free_request_places(domi_pipe *pipe);
 
 /* Begin a request of the peer. Returns 0, with its number; -ENOMEM. */
-int domi_pipe_begin_request(domi_pipe *pipe, const domus_type *type, uint64_t id, bool alone,
-                            uint32_t *ret_number);
+int domi_pipe_begin_request_of_peer(domi_pipe *pipe, const domus_type *type, uint64_t id,
+                                    bool alone, uint32_t *ret_number);
 
 /* Returns the number of a request whose envelope this house has. */
 static inline uint32_t domi_pipe_number_of_request(domi_envelope *ask)
 {
-    const domi_return *back = domi_envelope_get_return(ask);
+    const domi_return *back = domi_envelope_get_return_of_ask(ask);
 
     return back->promise != NULL ? (uint32_t)back->promise->answer.tag : back->serial;
 }
@@ -43,15 +43,15 @@ void domi_pipe_answer_with_error(domi_pipe *pipe, uint32_t number, int error);
 
 /* Answer a message whose rest did not come in time: the stage encodes that answer, behind the
  * answers before, and then the channel is closed. Returns false if the stage cannot do that. */
-bool domi_pipe_encode_late_answer(domi_pipe *pipe);
+bool domi_pipe_answer_late_message_and_close(domi_pipe *pipe);
 
 /* Implement the hooks answer_request, fail_request and answer_peer of domi_io_hooks. */
 void domi_pipe_answer_request(domi_manager *manager, domi_house *house, domi_envelope *ask,
                               const domus_type *type, const void *payload);
 void domi_pipe_fail_request(domi_manager *manager, domi_house *house, domi_envelope *ask,
                             int error);
-void domi_pipe_answer_peer(domi_manager *manager, domi_house *house, uint32_t number, int error,
-                           domi_envelope *answer);
+void domi_pipe_answer_peer_by_number(domi_manager *manager, domi_house *house, uint32_t number,
+                                     int error, domi_envelope *answer);
 
 /* Forget all requests of the peer, because the channel ends. */
 void domi_pipe_forget_requests(domi_pipe *pipe);

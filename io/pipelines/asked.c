@@ -14,12 +14,12 @@ static uint32_t get_number_of_ask(const domi_node *node)
     return (uint32_t)((const domi_envelope *)(const void *)node)->error;
 }
 
-static domi_node **find_list_of_number(const domi_asked *asked, uint32_t number)
+static domi_node **find_list_of_asks_with_number(const domi_asked *asked, uint32_t number)
 {
     return &asked->lists[number & (asked->lists_count - 1)];
 }
 
-int domi_asked_make_room(domi_asked *asked)
+int domi_asked_make_room_for_ask(domi_asked *asked)
 {
     domi_asked grown = *asked;
 
@@ -33,7 +33,8 @@ int domi_asked_make_room(domi_asked *asked)
     for (uint32_t i = 0; i < asked->lists_count; i++) {
         while (asked->lists[i] != NULL) {
             domi_node *node = domi_list_take_first_node(&asked->lists[i]);
-            domi_list_append_node(find_list_of_number(&grown, get_number_of_ask(node)), node);
+            domi_list_append_node(find_list_of_asks_with_number(&grown, get_number_of_ask(node)),
+                                  node);
         }
     }
     domi_memory_free(asked->lists);
@@ -44,7 +45,7 @@ int domi_asked_make_room(domi_asked *asked)
 void domi_asked_put_ask(domi_asked *asked, domi_envelope *ask, uint32_t number)
 {
     ask->error = (int32_t)number;
-    domi_list_append_node(find_list_of_number(asked, number), &ask->node);
+    domi_list_append_node(find_list_of_asks_with_number(asked, number), &ask->node);
     if (asked->count++ == 0)
         asked->oldest = number;
 }
@@ -69,7 +70,7 @@ domi_envelope *domi_asked_take_by_number(domi_asked *asked, uint32_t number)
 {
     if (asked->count == 0)
         return NULL;
-    domi_node **tail = find_list_of_number(asked, number);
+    domi_node **tail = find_list_of_asks_with_number(asked, number);
     domi_node *before = find_node_before_ask(*tail, number);
     if (before == NULL)
         return NULL;
@@ -104,7 +105,8 @@ domi_envelope *domi_asked_get_oldest(domi_asked *asked)
     if (asked->count == 0)
         return NULL;
     for (uint32_t i = 0; before == NULL; i++) {
-        before = find_node_before_ask(*find_list_of_number(asked, asked->oldest), asked->oldest);
+        before = find_node_before_ask(*find_list_of_asks_with_number(asked, asked->oldest),
+                                      asked->oldest);
         if (before == NULL)
             asked->oldest = i < asked->lists_count ? asked->oldest + 1 : find_lowest_number(asked);
     }

@@ -16,7 +16,7 @@ typedef struct domi_asked {
 } domi_asked;
 
 /* Make room for one more ask that is sent to the peer. Returns 0; -ENOMEM. */
-int domi_asked_make_room(domi_asked *asked);
+int domi_asked_make_room_for_ask(domi_asked *asked);
 
 /* Add an ask that is sent to the peer. There must be room for it, and its number is above the
  * numbers of all others. */

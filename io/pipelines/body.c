@@ -18,7 +18,7 @@ const domus_type domi_read_type = {.name = "body read", .size = sizeof(domus_bod
 
 /* Record whether somebody wants a piece of the open body, and decide whether the channel
  * receives. */
-static void set_piece_is_wanted(domi_pipe *pipe, bool reading)
+static void set_body_piece_is_wanted(domi_pipe *pipe, bool reading)
 {
     domus_channel *channel = pipe->channel;
 
@@ -27,7 +27,7 @@ static void set_piece_is_wanted(domi_pipe *pipe, bool reading)
     channel->reading = reading;
     if (channel->state != DOMI_CHANNEL_OPEN)
         return;
-    domi_channel_decide_receive(channel);
+    domi_channel_decide_whether_to_receive(channel);
     domi_channel_take_due_steps(channel);
 }
 
@@ -56,7 +56,7 @@ static void close_incoming_body(domi_manager *manager, domi_pipe *pipe, int erro
     body->open = body->skipping = false;
     body->error = error;
     fail_reader_of_body(manager, body, error);
-    set_piece_is_wanted(pipe, false);
+    set_body_piece_is_wanted(pipe, false);
 }
 
 void domi_body_begin(domi_pipe *pipe)
@@ -72,7 +72,8 @@ void domi_body_begin(domi_pipe *pipe)
 
 /* Returns 0 if all that the peer still sends can be a body of the request in hand; else the error
  * that says why not. */
-static int check_may_open_rest(domus_stack *stack, domus_channel *channel, uint32_t *ret_number)
+static int check_may_open_rest_as_body(domus_stack *stack, domus_channel *channel,
+                                       uint32_t *ret_number)
 {
     domi_pipe *pipe = channel->pipe;
     domus_address owner;
@@ -94,7 +95,7 @@ int domus_channel_open_rest(domus_stack *stack, domus_channel *channel, domus_bo
 {
     domi_pipe *pipe = channel->pipe;
     uint32_t request;
-    int error = check_may_open_rest(stack, channel, &request);
+    int error = check_may_open_rest_as_body(stack, channel, &request);
 
     if (error != 0 || ret_body == NULL)
         return error;
@@ -115,7 +116,7 @@ static int tell_peer_body_is_wanted(domi_pipe *pipe)
     if (pipe->body.wanted)
         return 0;
     pipe->body.wanted = true;
-    int error = domi_wire_encode_body_is_wanted(pipe->wire);
+    int error = domi_wire_encode_that_body_is_wanted(pipe->wire);
     if (error == 0 && !domi_out_is_empty(pipe->wire->out))
         error = pipe->body.of_answer ? domi_pipe_queue_encoded_bytes(pipe)
                                      : domi_pipe_send_part_of_answer(pipe, pipe->body.request);
@@ -134,7 +135,7 @@ static int check_body_may_be_read(domi_manager *manager, domi_body *body, uint32
     return body->reader != NULL ? -EBUSY : 0;
 }
 
-void domi_body_handle_read(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
+void domi_body_handle_ask_for_piece(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 {
     const domus_body *which = domi_envelope_get_payload(ask);
     domi_body *body = &pipe->body;
@@ -153,7 +154,7 @@ void domi_body_handle_read(domi_manager *manager, domi_pipe *pipe, domi_envelope
     body->readers = 1;
     if (body->of_answer)
         domi_pipe_set_reset_time_of_body(manager, pipe);
-    set_piece_is_wanted(pipe, true);
+    set_body_piece_is_wanted(pipe, true);
     if (!pipe->running)
         domi_channel_make_actor_ready(pipe->channel);
 }
@@ -165,11 +166,12 @@ bool domi_body_is_next_piece_wanted(domi_manager *manager, domi_pipe *pipe)
     if (body->reader != NULL && domi_ask_is_expired(manager, (domi_envelope *)(void *)body->reader))
         domi_ask_drop_expired(manager, detach_reader_of_body(body));
     if (body->reader == NULL && !body->skipping)
-        set_piece_is_wanted(pipe, false);
+        set_body_piece_is_wanted(pipe, false);
     return body->skipping || body->reader != NULL;
 }
 
-void domi_body_handle_piece(domi_manager *manager, domi_pipe *pipe, domi_envelope *made, bool last)
+void domi_body_give_piece_or_throw_away(domi_manager *manager, domi_pipe *pipe, domi_envelope *made,
+                                        bool last)
 {
     domi_body *body = &pipe->body;
     domi_envelope *ask = detach_reader_of_body(body);
@@ -187,7 +189,7 @@ void domi_body_handle_piece(domi_manager *manager, domi_pipe *pipe, domi_envelop
     }
     if (!last) {
         if (!body->skipping)
-            set_piece_is_wanted(pipe, false);
+            set_body_piece_is_wanted(pipe, false);
         if (body->of_answer)
             domi_pipe_set_reset_time_of_body(manager, pipe);
         return;
@@ -235,7 +237,7 @@ void domi_body_skip_if_unreadable(domi_manager *manager, domi_pipe *pipe)
         domi_body_fail_and_close(manager, pipe, -EMSGSIZE);
         return;
     }
-    set_piece_is_wanted(pipe, true);
+    set_body_piece_is_wanted(pipe, true);
     domi_channel_make_actor_ready(pipe->channel);
 }
 

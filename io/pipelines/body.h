@@ -16,14 +16,15 @@ extern const domus_type domi_read_type;
 void domi_body_begin(domi_pipe *pipe);
 
 /* Handle an ask that reads a body. The channel is open. */
-void domi_body_handle_read(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask);
+void domi_body_handle_ask_for_piece(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask);
 
 /* True if the next piece of the peer's open body has a reader, or is skipped. A read that has
  * expired is dropped here, before a piece is made for it. */
 bool domi_body_is_next_piece_wanted(domi_manager *manager, domi_pipe *pipe);
 
 /* Give a new piece of the open body to its reader, or throw it away. */
-void domi_body_handle_piece(domi_manager *manager, domi_pipe *pipe, domi_envelope *made, bool last);
+void domi_body_give_piece_or_throw_away(domi_manager *manager, domi_pipe *pipe, domi_envelope *made,
+                                        bool last);
 
 /* Count `size` bytes that were used while the rest of a body is skipped. Returns 0; -EMSGSIZE
  * beyond the bound channel.skipMax. */

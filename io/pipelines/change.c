@@ -20,7 +20,7 @@ static bool has_undecoded_bytes(const domi_pipe *pipe)
 }
 
 /* True if further messages behind the request of this conversation were decoded. */
-static bool has_decoded_messages_behind(const domi_pipe *pipe, const domus_stack *stack)
+static bool has_decoded_messages_behind_request(const domi_pipe *pipe, const domus_stack *stack)
 {
     domi_envelope *ask = stack->ask;
 
@@ -44,7 +44,7 @@ static int may_pipeline_change(const domus_stack *stack, const domus_channel *ch
         return -EPIPE;
     if (pipe->change != NULL || pipe->held != NULL || channel->asks != 0)
         return -EBUSY;
-    return has_decoded_messages_behind(pipe, stack) ? -EPERM : domi_pipeline_check(next);
+    return has_decoded_messages_behind_request(pipe, stack) ? -EPERM : domi_pipeline_check(next);
 }
 
 int domus_channel_set_pipeline(domus_stack *stack, domus_channel *channel,

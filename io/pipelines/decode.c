@@ -39,8 +39,8 @@ static const domus_on_peer *find_peer_row(const domus_behaviour *behaviour, cons
 
 /* Prepare a message to outlive its turn: it gets bytes of its own, if it shows received ones; a
  * request that leaves the house or has a time-out also gets a promise. Returns 0; -ENOMEM. */
-DOMI_INLINE int keep_message_beyond_turn(domi_manager *manager, domi_pipe *pipe,
-                                         domi_envelope *message, bool leaves)
+DOMI_INLINE int let_message_outlive_its_turn(domi_manager *manager, domi_pipe *pipe,
+                                             domi_envelope *message, bool leaves)
 {
     domi_house *house = pipe->channel->house;
     bool is_request = message->node.kind == DOMI_ASK && domi_ask_is_of_peer(message, house);
@@ -49,7 +49,7 @@ DOMI_INLINE int keep_message_beyond_turn(domi_manager *manager, domi_pipe *pipe,
 
     if (error != 0 || !is_request || (!leaves && domi_envelope_deadline_ns(message) == 0))
         return error;
-    return domi_ask_give_request_promise(manager, house, message, &pipe->holder);
+    return domi_ask_make_promise_for_peer_request(manager, house, message, &pipe->holder);
 }
 
 int domi_pipe_release_message(domi_manager *manager, domi_house *house, domi_envelope *message,
@@ -65,7 +65,7 @@ int domi_pipe_release_message(domi_manager *manager, domi_house *house, domi_env
                    ? -ENOTCONN
                    : 0;
     }
-    int error = keep_message_beyond_turn(manager, pipe, message, leaves);
+    int error = let_message_outlive_its_turn(manager, pipe, message, leaves);
     if (error == 0 && message == pipe->current)
         pipe->current = NULL;
     return error;
@@ -81,8 +81,8 @@ static void end_channel_for_lack_of_memory(domi_pipe *pipe)
 
 /* End the turn that `message` of the peer has begun on `stack`. A notice that was taken, or whose
  * forward was refused, is no longer pipe->current, and ends with its turn all the same. */
-static void end_turn_of_message(domi_manager *manager, domi_pipe *pipe, domus_stack *stack,
-                                domi_envelope *message, int result, uint32_t kind)
+static void end_turn_of_peer_message(domi_manager *manager, domi_pipe *pipe, domus_stack *stack,
+                                     domi_envelope *message, int result, uint32_t kind)
 {
     domus_channel *channel = pipe->channel;
     domi_house *house = channel->house;
@@ -96,15 +96,15 @@ static void end_turn_of_message(domi_manager *manager, domi_pipe *pipe, domus_st
         return;
     if (house->channels.owned == NULL)
         return; /* the channel is gone, and the request that waits outlives it */
-    if (keep_message_beyond_turn(manager, pipe, pipe->current, false) != 0)
+    if (let_message_outlive_its_turn(manager, pipe, pipe->current, false) != 0)
         end_channel_for_lack_of_memory(pipe);
     pipe->current = NULL;
 }
 
 /* Call the behaviour's row for the message pipe->current. A message that outlives the connection
  * gets a pooled stack, so that asks which it keeps outlive it, too. */
-static void call_row_for_message(domi_manager *manager, domi_pipe *pipe, const domus_on_peer *on,
-                                 domi_envelope *message, uint32_t kind, bool outlives)
+static void call_row_of_message(domi_manager *manager, domi_pipe *pipe, const domus_on_peer *on,
+                                domi_envelope *message, uint32_t kind, bool outlives)
 {
     domi_house *house = pipe->channel->house;
     const void *payload = domi_envelope_payload_by_kind(message, kind);
@@ -124,13 +124,13 @@ static void call_row_for_message(domi_manager *manager, domi_pipe *pipe, const d
         stack->outlives = outlives;
         stack->begun_by = message->type;
     } else {
-        domi_stack_prepare_in_run(stack, manager, house);
+        domi_stack_set_up_in_frame_of_run(stack, manager, house);
     }
     stack->message = message;
     stack->ask = kind == DOMI_ASK ? message : NULL;
     domi_turn_begin(stack, message->type);
     int result = on->handle(stack, house->self, payload);
-    end_turn_of_message(manager, pipe, stack, message, result, kind);
+    end_turn_of_peer_message(manager, pipe, stack, message, result, kind);
 }
 
 static void handle_notice_of_peer(domi_manager *manager, domi_pipe *pipe, domi_envelope *message)
@@ -148,7 +148,7 @@ static void handle_notice_of_peer(domi_manager *manager, domi_pipe *pipe, domi_e
     uint32_t marks = on->marks;
     if (on->marks_of != NULL)
         marks |= on->marks_of(domi_envelope_payload_by_kind(message, DOMI_NOTICE));
-    call_row_for_message(manager, pipe, on, message, DOMI_NOTICE, (marks & DOMUS_OUTLIVES) != 0);
+    call_row_of_message(manager, pipe, on, message, DOMI_NOTICE, (marks & DOMUS_OUTLIVES) != 0);
 }
 
 static void begin_request_of_peer(domi_manager *manager, domi_pipe *pipe, domi_envelope *message,
@@ -159,8 +159,8 @@ static void begin_request_of_peer(domi_manager *manager, domi_pipe *pipe, domi_e
     uint64_t timeout_ns = pipe->wire->pipeline->request_timeout_ns;
     uint32_t number;
 
-    if (domi_pipe_begin_request(pipe, message->type, id, (marks & DOMUS_ALONE) != 0, &number) !=
-        0) {
+    if (domi_pipe_begin_request_of_peer(pipe, message->type, id, (marks & DOMUS_ALONE) != 0,
+                                        &number) != 0) {
         domi_envelope_release_and_free(manager, message);
         /* without a place for the request its answer could not be sent in order */
         domi_channel_reset_after_error(channel, -ENOMEM);
@@ -176,7 +176,7 @@ static void begin_request_of_peer(domi_manager *manager, domi_pipe *pipe, domi_e
         return;
     }
     pipe->current = message;
-    call_row_for_message(manager, pipe, on, message, DOMI_ASK, (marks & DOMUS_OUTLIVES) != 0);
+    call_row_of_message(manager, pipe, on, message, DOMI_ASK, (marks & DOMUS_OUTLIVES) != 0);
 }
 
 static void handle_request_of_peer(domi_manager *manager, domi_pipe *pipe, domi_envelope *message,
@@ -196,13 +196,13 @@ static void handle_request_of_peer(domi_manager *manager, domi_pipe *pipe, domi_
     begin_request_of_peer(manager, pipe, message, on, id, marks);
 }
 
-static void handle_made_message(domi_manager *manager, domi_pipe *pipe)
+static void handle_message_made_by_stage(domi_manager *manager, domi_pipe *pipe)
 {
     const domi_made made = pipe->wire->made;
     domi_envelope *message = pipe->made;
 
     pipe->made = NULL;
-    if (DOMI_UNLIKELY(made.has_body) && !domi_pipe_begin_body(pipe, message))
+    if (DOMI_UNLIKELY(made.has_body) && !domi_pipe_begin_body_or_drop_message(pipe, message))
         return;
     switch (made.kind) {
     case DOMUS_STAGE_REQUEST:
@@ -215,7 +215,7 @@ static void handle_made_message(domi_manager *manager, domi_pipe *pipe)
         domi_pipe_handle_answer_of_peer(manager, pipe, message, made.id, made.error);
         break;
     case DOMUS_STAGE_PIECE:
-        domi_body_handle_piece(manager, pipe, message, made.last);
+        domi_body_give_piece_or_throw_away(manager, pipe, message, made.last);
         break;
     }
 }
@@ -238,7 +238,7 @@ static bool give_back_bytes_of_message(domi_pipe *pipe)
 
 /* Throw away the message that a stage has made before it failed, or before bytes that it has
  * appended reset the channel. Returns 0. */
-static int drop_made_message(domi_pipe *pipe)
+static int drop_decoded_message(domi_pipe *pipe)
 {
     domi_pipe_drop_message(pipe->channel->io->manager, pipe->made);
     pipe->made = NULL;
@@ -246,19 +246,19 @@ static int drop_made_message(domi_pipe *pipe)
 }
 
 /* Answer wrong bytes of the peer with an error, behind earlier answers, and close the channel. */
-static void answer_wrong_bytes(domi_pipe *pipe, int error)
+static void answer_wrong_bytes_and_close(domi_pipe *pipe, int error)
 {
     domus_channel *channel = pipe->channel;
     uint32_t number;
 
     pipe->failed = true;
-    (void)drop_made_message(pipe);
+    (void)drop_decoded_message(pipe);
     if (DOMI_UNLIKELY(pipe->body.open)) { /* the answer to the body's request tells the error */
         domi_channel_count_refused_once(channel);
         domi_body_fail_and_close(channel->io->manager, pipe, error);
         return;
     }
-    if (domi_pipe_begin_request(pipe, NULL, DOMUS_NO_ID, false, &number) != 0) {
+    if (domi_pipe_begin_request_of_peer(pipe, NULL, DOMUS_NO_ID, false, &number) != 0) {
         domi_channel_reset_after_error(channel, -ENOMEM);
         return;
     }
@@ -304,7 +304,7 @@ static int decode_next_message(domi_pipe *pipe)
     } while (result == 0 && !pipe->dry && --pieces != 0 && channel->state == DOMI_CHANNEL_OPEN);
     if (DOMI_UNLIKELY(pieces == 0) && result == 0)
         result = DOMI_WIRE_BUSY;
-    return DOMI_LIKELY(channel->state == DOMI_CHANNEL_OPEN) ? result : drop_made_message(pipe);
+    return DOMI_LIKELY(channel->state == DOMI_CHANNEL_OPEN) ? result : drop_decoded_message(pipe);
 }
 
 DOMI_INLINE bool may_decode_next(const domi_pipe *pipe)
@@ -367,7 +367,7 @@ bool domi_pipe_has_to_tell_end_early(domus_channel *channel)
 }
 
 /* Handle one message of the peer, or decode further. Returns false if there is nothing to do. */
-static bool handle_or_decode_message(domi_manager *manager, domi_pipe *pipe)
+static bool handle_held_or_decode_next_message(domi_manager *manager, domi_pipe *pipe)
 {
     if (DOMI_UNLIKELY(pipe->held != NULL)) {
         domi_envelope *held = pipe->held;
@@ -382,13 +382,13 @@ static bool handle_or_decode_message(domi_manager *manager, domi_pipe *pipe)
     bool was_shaking = pipe->channel->wraps && domi_wire_is_in_handshake(pipe->wire);
     int result = decode_next_message(pipe);
     if (result < 0) {
-        answer_wrong_bytes(pipe, result);
+        answer_wrong_bytes_and_close(pipe, result);
         return true;
     }
     if (DOMI_UNLIKELY(was_shaking) && !domi_wire_is_in_handshake(pipe->wire))
         domi_pipe_send_asks_after_handshake(manager, pipe);
     if (result == 1)
-        handle_made_message(manager, pipe);
+        handle_message_made_by_stage(manager, pipe);
     else if (pipe->wire->yields) /* the stage has taken long, so the clock is read now */
         pipe->channel->io->stages.steps = 1;
     return result != 0;
@@ -424,7 +424,7 @@ static bool gets_no_more_answers(const domus_channel *channel)
 }
 
 /* Do the work of bodies and of streams (answers in pieces) that waits for the end of a run. */
-static void handle_bodies_and_streams(domi_manager *manager, domi_pipe *pipe)
+static void work_on_bodies_and_streams_after_run(domi_manager *manager, domi_pipe *pipe)
 {
     if (pipe->channel->state == DOMI_CHANNEL_OPEN) {
         domi_body_skip_if_unreadable(manager, pipe);
@@ -468,11 +468,11 @@ uint32_t domi_pipe_run_messages(domi_manager *manager, domi_house *house, domus_
     while (used < budget && (house->marks & DOMI_MARK_SATURATED) == 0 && may_decode_next(pipe) &&
            !(pipe->dry && pipe->held == NULL)) {
         if (DOMI_UNLIKELY(channel->io->careful)) {
-            domi_channel_decide_receive(channel);
+            domi_channel_decide_whether_to_receive(channel);
             if (channel->blocked)
                 break;
         }
-        if (!handle_or_decode_message(manager, pipe))
+        if (!handle_held_or_decode_next_message(manager, pipe))
             break;
         used++;
         if (pipe->current != NULL || !give_back_bytes_of_message(pipe))
@@ -481,14 +481,14 @@ uint32_t domi_pipe_run_messages(domi_manager *manager, domi_house *house, domus_
             pipe->dry = domi_wire_give_page_back_if_no_bytes(pipe->wire);
         if (DOMI_UNLIKELY(pipe->stopped))
             continue_decoding_after_stop(manager, pipe);
-        if (!domi_stages_count_step(pipe, &spent_ns))
+        if (!domi_stages_count_step_of_run(pipe, &spent_ns))
             break;
     }
     pipe->running = false;
     if (DOMI_UNLIKELY(pipe->body.open || pipe->writers != NULL || pipe->upload.open))
-        handle_bodies_and_streams(manager, pipe);
-    if (DOMI_UNLIKELY(domi_pipe_has_to_update_awaited(pipe)))
-        domi_pipe_update_time_of_awaited(pipe);
+        work_on_bodies_and_streams_after_run(manager, pipe);
+    if (DOMI_UNLIKELY(domi_pipe_must_update_due_time(pipe)))
+        domi_pipe_update_due_time_of_peer(pipe);
     if (DOMI_UNLIKELY(channel->shown != NULL))
         free_shown_piece(pipe);
     if (DOMI_UNLIKELY(channel->asks != 0 || pipe->queue != NULL) && gets_no_more_answers(channel))

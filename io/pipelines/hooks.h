@@ -17,6 +17,7 @@ extern const domi_pipe_ways domi_ways_of_pipes;
 
 /* Take mail for the peer of a channel, and the asks of domus/stream.h: implements
  * domi_io_hooks.send_mail. */
-bool domi_pipe_handle_mail(domi_manager *manager, domi_house *house, domi_envelope *message);
+bool domi_pipe_send_mail_or_handle_stream(domi_manager *manager, domi_house *house,
+                                          domi_envelope *message);
 
 #endif

@@ -34,7 +34,8 @@ static domi_progress get_awaited_part_of_message(const domi_pipe *pipe)
 }
 
 /* Returns the stock of time for a body after `bytes` of it have added to the stock. */
-static uint64_t add_earned_time(uint64_t left_ns, uint64_t bytes, uint64_t rate, uint64_t most_ns)
+static uint64_t add_time_earned_by_body_bytes(uint64_t left_ns, uint64_t bytes, uint64_t rate,
+                                              uint64_t most_ns)
 {
     if (bytes > UINT32_MAX) /* for so many bytes the product would overflow */
         return most_ns;
@@ -45,21 +46,21 @@ static uint64_t add_earned_time(uint64_t left_ns, uint64_t bytes, uint64_t rate,
 /* Count the bytes of a body that came since the last call, and add their time to the stock;
  * `is_new` begins with a new body. The time is in stock (left_ns) while the time for the body
  * stands still. */
-static void count_bytes_of_body(domi_pipe *pipe, bool is_new)
+static void count_new_bytes_and_add_their_time(domi_pipe *pipe, bool is_new)
 {
     const domus_channel *channel = pipe->channel;
     const domi_channel_settings *settings = channel->settings;
     domi_awaited *awaited = &pipe->awaited;
 
-    awaited->left_ns =
-        is_new ? settings->rate_grace_ns
-               : add_earned_time(awaited->left_ns, channel->received_bytes - awaited->seen,
-                                 settings->body_rate_bytes, settings->rate_grace_ns);
+    awaited->left_ns = is_new ? settings->rate_grace_ns
+                              : add_time_earned_by_body_bytes(
+                                    awaited->left_ns, channel->received_bytes - awaited->seen,
+                                    settings->body_rate_bytes, settings->rate_grace_ns);
     awaited->seen = channel->received_bytes;
 }
 
 /* Let the time for the rest of a body stand still, and put what is left of it into the stock. */
-static void stop_running_time(domi_pipe *pipe)
+static void pause_time_for_rest_of_body(domi_pipe *pipe)
 {
     domus_channel *channel = pipe->channel;
     uint64_t now_ns = channel->io->manager->now_ns;
@@ -71,7 +72,7 @@ static void stop_running_time(domi_pipe *pipe)
     channel->message_due_ns = 0;
 }
 
-static void update_time_of_body(domi_pipe *pipe, bool is_wanted)
+static void update_time_for_rest_of_body(domi_pipe *pipe, bool is_wanted)
 {
     domus_channel *channel = pipe->channel;
     uint32_t number = has_open_request_body(pipe) ? pipe->body.number : 0;
@@ -81,14 +82,14 @@ static void update_time_of_body(domi_pipe *pipe, bool is_wanted)
         channel->message_due_ns = 0;
         return;
     }
-    stop_running_time(pipe);
-    count_bytes_of_body(pipe, is_new);
+    pause_time_for_rest_of_body(pipe);
+    count_new_bytes_and_add_their_time(pipe, is_new);
     pipe->awaited.body = number;
     if (is_wanted)
         channel->message_due_ns = channel->io->manager->now_ns + pipe->awaited.left_ns;
 }
 
-void domi_pipe_update_time_of_awaited(domi_pipe *pipe)
+void domi_pipe_update_due_time_of_peer(domi_pipe *pipe)
 {
     domus_channel *channel = pipe->channel;
     uint64_t timeout_ns = channel->settings->head_timeout_ns;
@@ -96,7 +97,7 @@ void domi_pipe_update_time_of_awaited(domi_pipe *pipe)
 
     domi_channel_add_unread_time(channel);
     if (has_open_request_body(pipe) || part == DOMI_MESSAGE_IN_BODY)
-        update_time_of_body(pipe, part == DOMI_MESSAGE_IN_BODY);
+        update_time_for_rest_of_body(pipe, part == DOMI_MESSAGE_IN_BODY);
     else if (part != DOMI_MESSAGE_IN_HEAD || timeout_ns == 0)
         channel->message_due_ns = 0;
     else if (pipe->wire->progress_new)
@@ -109,7 +110,7 @@ void domi_pipe_update_time_of_awaited(domi_pipe *pipe)
 
 bool domi_pipe_is_message_late(domus_channel *channel)
 {
-    domi_pipe_update_time_of_awaited(channel->pipe);
+    domi_pipe_update_due_time_of_peer(channel->pipe);
     return channel->message_due_ns != 0 && channel->message_due_ns <= channel->io->manager->now_ns;
 }
 
@@ -139,10 +140,10 @@ bool domi_pipe_answer_late_peer(domus_channel *channel)
     if (pipe->failed || pipe->alone || pipe->stopped || !pipe->dry || channel->finished ||
         (pipe->wire->progress == DOMI_MESSAGE_NONE && domi_wire_has_no_undecoded_bytes(pipe->wire)))
         return false;
-    return domi_pipe_encode_late_answer(pipe);
+    return domi_pipe_answer_late_message_and_close(pipe);
 }
 
-bool domi_pipe_await_body_in_drain(domus_channel *channel)
+bool domi_pipe_is_body_awaited_in_drain(domus_channel *channel)
 {
     domi_pipe *pipe = channel->pipe;
 
@@ -151,7 +152,7 @@ bool domi_pipe_await_body_in_drain(domus_channel *channel)
     return domi_pipe_is_body_awaited(pipe);
 }
 
-bool domi_pipe_begin_body(domi_pipe *pipe, domi_envelope *message)
+bool domi_pipe_begin_body_or_drop_message(domi_pipe *pipe, domi_envelope *message)
 {
     if (!pipe->seen_all || pipe->wire->made.kind != DOMUS_STAGE_REQUEST) {
         domi_body_begin(pipe);

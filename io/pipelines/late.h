@@ -10,8 +10,8 @@
 
 #include "io/pipelines/pipe.h"
 
-/* True if a run of the pipeline has to end with domi_pipe_update_time_of_awaited(). */
-static inline bool domi_pipe_has_to_update_awaited(const domi_pipe *pipe)
+/* True if a run of the pipeline has to end with domi_pipe_update_due_time_of_peer(). */
+static inline bool domi_pipe_must_update_due_time(const domi_pipe *pipe)
 {
     return pipe->wire->progress >= DOMI_MESSAGE_IN_HEAD || pipe->channel->message_due_ns != 0 ||
            pipe->body.open;
@@ -19,7 +19,7 @@ static inline bool domi_pipe_has_to_update_awaited(const domi_pipe *pipe)
 
 /* Find out what the peer still has to send, and set the time that it has for it
  * (channel->message_due_ns). */
-void domi_pipe_update_time_of_awaited(domi_pipe *pipe);
+void domi_pipe_update_due_time_of_peer(domi_pipe *pipe);
 
 /* True if a drain waits for the rest of a body that does not come in pieces, and whose head had
  * come. (The reader of a body in pieces waits for that body.) */
@@ -31,13 +31,13 @@ static inline bool domi_pipe_is_body_awaited(const domi_pipe *pipe)
 /* Implement domi_pipe_ways.await_body. When all bytes that had come before the drain were decoded,
  * no later body is awaited: the end of each body may come together with the begin of the next
  * one. */
-bool domi_pipe_await_body_in_drain(domus_channel *channel);
+bool domi_pipe_is_body_awaited_in_drain(domus_channel *channel);
 
 /* Begin the body of `message`, which was just decoded and whose body comes in pieces. A request
  * that a drain does not await (seen_all) is dropped instead, and the channel closes behind the
  * answers before: its reader would wait for the body. Returns whether the message has to be
  * handled. */
-bool domi_pipe_begin_body(domi_pipe *pipe, domi_envelope *message);
+bool domi_pipe_begin_body_or_drop_message(domi_pipe *pipe, domi_envelope *message);
 
 /* Implement is_late and answer_late of domi_pipe_ways. */
 bool domi_pipe_is_message_late(domus_channel *channel);

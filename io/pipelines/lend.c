@@ -41,5 +41,5 @@ void domi_pipe_end_loan_of_inner(domus_channel *channel)
     channel->lent = false;
     /* The inner channel may be CLOSED, because its ask could not be queued. */
     if (channel->special != NULL)
-        domi_channel_get_special_ways(channel)->note_used(channel);
+        domi_channel_get_special_functions(channel)->note_used(channel);
 }

@@ -4,7 +4,7 @@
 #include "io/pipelines/mail.h"
 
 /* Returns the open channel at an address of this thread; NULL if it is closed or closing. */
-static domus_channel *find_open_channel(domus_address address)
+static domus_channel *find_open_channel_at_address(domus_address address)
 {
     const domi_house *house = address.house;
     uint64_t life = domi_house_life_word(house);
@@ -17,7 +17,7 @@ static domus_channel *find_open_channel(domus_address address)
 
 uint32_t domi_pipe_load_of_channel(domus_address address)
 {
-    const domus_channel *channel = find_open_channel(address);
+    const domus_channel *channel = find_open_channel_at_address(address);
 
     if (channel == NULL || channel->pipe == NULL)
         return DOMI_PIPE_CLOSED;
@@ -33,7 +33,7 @@ uint32_t domi_pipe_load_of_channel(domus_address address)
 
 uint64_t domi_pipe_most_asks_of_channel(domus_address address)
 {
-    const domus_channel *channel = find_open_channel(address);
+    const domus_channel *channel = find_open_channel_at_address(address);
 
     return channel != NULL && channel->pipe != NULL ? domi_pipe_most_asks_with_peer(channel->pipe)
                                                     : UINT64_MAX;
@@ -42,7 +42,7 @@ uint64_t domi_pipe_most_asks_of_channel(domus_address address)
 void domi_pipe_let_asks_return_to_pool(domus_address address, domus_address pool,
                                        domi_last_word *ret_last_word)
 {
-    domus_channel *channel = find_open_channel(address);
+    domus_channel *channel = find_open_channel_at_address(address);
 
     if (channel == NULL)
         return;

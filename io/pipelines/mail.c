@@ -59,7 +59,7 @@ static uint64_t get_answer_timeout_ns(const domi_pipe *pipe)
  * they belong to the pool. */
 static void record_send_time_in_ask(const domi_manager *manager, domi_envelope *ask)
 {
-    uint32_t *note = &domi_envelope_get_return(ask)->note;
+    uint32_t *note = &domi_envelope_get_return_of_ask(ask)->note;
 
     *note = (*note & ~DOMI_NOTE_MASK) | ((uint32_t)(manager->now_ns / MS) & DOMI_NOTE_MASK);
 }
@@ -72,7 +72,7 @@ static void set_time_of_reset(domus_channel *channel, uint64_t due_ns)
 }
 
 /* Set the time at which the peer's answer to its oldest ask is too late. */
-static void set_due_of_oldest_ask(const domi_manager *manager, domi_pipe *pipe)
+static void set_due_time_of_oldest_ask(const domi_manager *manager, domi_pipe *pipe)
 {
     uint64_t timeout_ns = get_answer_timeout_ns(pipe);
     domus_channel *channel = pipe->channel;
@@ -89,7 +89,7 @@ static void set_due_of_oldest_ask(const domi_manager *manager, domi_pipe *pipe)
         channel->ask_due_ns = 0;
         return;
     }
-    uint32_t sent = domi_envelope_get_return(oldest)->note;
+    uint32_t sent = domi_envelope_get_return_of_ask(oldest)->note;
     uint64_t age_ms = ((uint32_t)(manager->now_ns / MS) - sent) & DOMI_NOTE_MASK;
     uint64_t due_ns = timeout_ns != 0 ? manager->now_ns - age_ms * MS + timeout_ns : deadline_ns;
     set_time_of_reset(channel, deadline_ns != 0 && deadline_ns < due_ns ? deadline_ns : due_ns);
@@ -132,14 +132,14 @@ static bool may_send_ask(const domi_pipe *pipe)
     return under_way < domi_pipe_most_asks_with_peer(pipe) && !channel->high && !channel->crowded;
 }
 
-static void subtract_answered_ask(domus_channel *channel)
+static void count_ask_as_no_more_under_way(domus_channel *channel)
 {
     DOMI_CHECK(channel->asks != 0);
     channel->asks--;
     if (DOMI_UNLIKELY(channel->lent) && channel->asks == 0)
         domi_pipe_end_loan_of_inner(channel);
     if (DOMI_UNLIKELY(channel->asks == 0 && (channel->high || channel->crowded)))
-        domi_channel_decide_receive(channel);
+        domi_channel_decide_whether_to_receive(channel);
 }
 
 /* Encode a message for the peer, and queue its bytes. Returns 0; or an error. */
@@ -155,7 +155,7 @@ static int encode_message(domi_pipe *pipe, uint64_t id, const domus_type *type, 
 }
 
 /* Record that the stage has declared the ask at hand the last one of this connection. */
-static void record_ask_as_last(domi_manager *manager, domi_pipe *pipe)
+static void return_waiting_asks_behind_last_one(domi_manager *manager, domi_pipe *pipe)
 {
     pipe->failed = false; /* answers of the peer are decoded nevertheless */
     domi_pipe_return_waiting_asks(manager, pipe);
@@ -171,24 +171,24 @@ static void send_ask_to_peer(domi_manager *manager, domi_pipe *pipe, domi_envelo
     }
     uint32_t number = pipe->next_ask++;
     pipe->channel->asks++;
-    int error = domi_asked_make_room(&pipe->asked);
+    int error = domi_asked_make_room_for_ask(&pipe->asked);
     if (error == 0)
         error = DOMI_LIKELY(ask->type != &domi_upload_type)
                     ? encode_message(pipe, number, ask->type, domi_envelope_get_payload(ask))
                     : domi_upload_begin(manager, pipe, ask, number);
     if (error < 0) {
         pipe->failed = false; /* an ask that was not sent is not the last one of the connection */
-        subtract_answered_ask(pipe->channel);
-        set_due_of_oldest_ask(manager, pipe);
+        count_ask_as_no_more_under_way(pipe->channel);
+        set_due_time_of_oldest_ask(manager, pipe);
         domi_ask_fail_unsent(manager, ask, error == -EPIPE ? -ENOTCONN : error);
         return;
     }
     record_send_time_in_ask(manager, ask);
     domi_asked_put_ask(&pipe->asked, ask, number);
     if (DOMI_UNLIKELY(pipe->failed))
-        record_ask_as_last(manager, pipe);
+        return_waiting_asks_behind_last_one(manager, pipe);
     if (pipe->asked.count == 1)
-        set_due_of_oldest_ask(manager, pipe);
+        set_due_time_of_oldest_ask(manager, pipe);
 }
 
 /* Drop expired asks from the queue of asks for the peer, once for each reading of the clock. */
@@ -213,20 +213,20 @@ static void drop_expired_asks(domi_manager *manager, domi_pipe *pipe)
 }
 
 /* True if no waiting ask goes first, or, with `holds_asks`, if the channel itself asks. */
-static bool goes_before_waiting_asks(const domi_pipe *pipe, const domi_envelope *ask)
+static bool may_ask_go_before_waiting_ones(const domi_pipe *pipe, const domi_envelope *ask)
 {
     if (DOMI_UNLIKELY(pipe->wire->pipeline->holds_asks))
         return ask->sender == pipe->channel->house;
     return pipe->queue == NULL;
 }
 
-static void handle_ask_for_peer(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
+static void send_ask_or_let_it_wait(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 {
     if (DOMI_UNLIKELY(!domi_pipe_may_peer_answer(pipe))) { /* the connection takes no more asks */
         domi_ask_return_to_pool(manager, pipe->channel->pool, ask, DOMI_ASK_UNSENT);
         return;
     }
-    if (DOMI_LIKELY(goes_before_waiting_asks(pipe, ask) && may_send_ask(pipe))) {
+    if (DOMI_LIKELY(may_ask_go_before_waiting_ones(pipe, ask) && may_send_ask(pipe))) {
         send_ask_to_peer(manager, pipe, ask);
         return;
     }
@@ -298,7 +298,7 @@ int domi_pipe_send_notice(domi_pipe *pipe, const domus_type *type, const void *p
     return error != 0 ? error : encode_message(pipe, DOMUS_NO_ID, type, payload);
 }
 
-bool domi_pipe_send_mail(domi_manager *manager, domi_house *house, domi_envelope *message)
+bool domi_pipe_send_mail_to_peer(domi_manager *manager, domi_house *house, domi_envelope *message)
 {
     domi_pipe *pipe = domi_pipe_of_house(house);
 
@@ -316,7 +316,7 @@ bool domi_pipe_send_mail(domi_manager *manager, domi_house *house, domi_envelope
         if (pipe == NULL)
             domi_ask_fail(manager, message, -ENOTCONN);
         else
-            handle_ask_for_peer(manager, pipe, message);
+            send_ask_or_let_it_wait(manager, pipe, message);
         return true;
     }
     const void *payload = domi_envelope_get_payload(message);
@@ -328,14 +328,14 @@ bool domi_pipe_send_mail(domi_manager *manager, domi_house *house, domi_envelope
     return true;
 }
 
-bool domi_pipe_hold_ask(domi_manager *manager, domi_house *house, domi_envelope *message)
+bool domi_pipe_hold_early_ask(domi_manager *manager, domi_house *house, domi_envelope *message)
 {
     domi_pipe *pipe = domi_pipe_of_house(house);
 
     if (pipe == NULL || !pipe->wire->pipeline->holds_asks || message->node.kind != DOMI_ASK ||
         message->sender == house)
         return false;
-    handle_ask_for_peer(manager, pipe, message);
+    send_ask_or_let_it_wait(manager, pipe, message);
     return true;
 }
 
@@ -357,8 +357,8 @@ static void record_answered_ask(domi_manager *manager, domi_pipe *pipe)
     channel->answered_bytes = channel->received_bytes;
     if (DOMI_UNLIKELY(pipe->upload.answered) && domi_upload_record_answer(pipe))
         return;
-    subtract_answered_ask(channel);
-    set_due_of_oldest_ask(manager, pipe);
+    count_ask_as_no_more_under_way(channel);
+    set_due_time_of_oldest_ask(manager, pipe);
     if (DOMI_UNLIKELY(pipe->queue != NULL) || DOMI_UNLIKELY(channel->pulls))
         domi_pipe_send_waiting_asks(manager, pipe);
     if (DOMI_LIKELY(channel->asks != 0 ||
@@ -384,8 +384,8 @@ void domi_pipe_close_after_last_ask(domi_pipe *pipe)
 
 /* Handle an answer to which there is no ask. If answers have ids, it is thrown away. Otherwise the
  * peer is out of step, and its next answers would go to wrong askers, so the channel is reset. */
-static void refuse_stray_answer(domi_manager *manager, domi_pipe *pipe, domi_envelope *made,
-                                uint64_t id)
+static void drop_stray_answer_or_reset_channel(domi_manager *manager, domi_pipe *pipe,
+                                               domi_envelope *made, uint64_t id)
 {
     domi_counter_add(&manager->counters.late_replies, 1);
     domi_pipe_drop_message(manager, made);
@@ -404,7 +404,7 @@ int domi_pipe_deliver_answer_to_asker(domi_manager *manager, domi_pipe *pipe, do
         domi_ask_fail(manager, ask, -ENOMEM);
         return -ENOMEM;
     }
-    *domi_envelope_get_return(made) = *domi_envelope_get_return(ask);
+    *domi_envelope_get_return_of_ask(made) = *domi_envelope_get_return_of_ask(ask);
     domi_envelope_set_type_and_sender(made, made->type, pipe->channel->house);
     domi_envelope_release_and_free(manager, ask);
     int error = domi_mailbox_put(manager, asker, &made->node, DOMI_REPLY);
@@ -436,7 +436,7 @@ void domi_pipe_record_end_of_upload(domi_manager *manager, domi_pipe *pipe)
     }
     if (upload->ask != NULL) /* the time for the answer to the upload begins */
         record_send_time_in_ask(manager, upload->ask);
-    set_due_of_oldest_ask(manager, pipe);
+    set_due_time_of_oldest_ask(manager, pipe);
 }
 
 void domi_pipe_handle_answer_of_peer(domi_manager *manager, domi_pipe *pipe, domi_envelope *made,
@@ -445,7 +445,7 @@ void domi_pipe_handle_answer_of_peer(domi_manager *manager, domi_pipe *pipe, dom
     domi_envelope *ask = take_ask_of_answer(pipe, id);
 
     if (ask == NULL) {
-        refuse_stray_answer(manager, pipe, made, id);
+        drop_stray_answer_or_reset_channel(manager, pipe, made, id);
         return;
     }
     if (DOMI_UNLIKELY(ask == pipe->upload.ask)) {
@@ -485,11 +485,11 @@ void domi_pipe_return_or_fail_all_asks(domi_manager *manager, domi_pipe *pipe)
             domi_wire_is_in_handshake(pipe->wire) ? pipe->channel->error : pipe->wire->failed;
         *pipe->channel->last_word = (domi_last_word){pipe->next_ask != 0, error};
     }
-    domi_upload_reset_unfinished(pipe);
+    domi_upload_reset_channel_if_open(pipe);
     pipe->upload.ask = NULL;
     pipe->upload.answered = pipe->upload.ask_over = false; /* the upload is over */
     while ((ask = domi_asked_take_oldest(&pipe->asked)) != NULL)
-        domi_pipe_return_sent_ask(manager, pipe, ask);
+        domi_pipe_return_sent_ask_to_pool(manager, pipe, ask);
     while (pipe->queue != NULL)
         domi_ask_return_to_pool(manager, pipe->channel->pool,
                                 (domi_envelope *)(void *)domi_list_take_first_node(&pipe->queue),

@@ -6,7 +6,7 @@
 
 /* Take mail for the peer of the channel of `house`. Returns false if its pipeline does not send
  * this mail to the peer. */
-bool domi_pipe_send_mail(domi_manager *manager, domi_house *house, domi_envelope *message);
+bool domi_pipe_send_mail_to_peer(domi_manager *manager, domi_house *house, domi_envelope *message);
 
 /* Encode a notice for the peer, and queue its bytes. The payload stays the caller's. Returns 0;
  * -EPIPE; -ENOBUFS; -ENOMEM; the error of the stage. */
@@ -14,7 +14,7 @@ int domi_pipe_send_notice(domi_pipe *pipe, const domus_type *type, const void *p
 
 /* Take an ask that the channel's present pipeline cannot encode, but perhaps the next one, for
  * which it waits (domus_pipeline.holds_asks). Returns false if the pipeline holds no asks. */
-bool domi_pipe_hold_ask(domi_manager *manager, domi_house *house, domi_envelope *message);
+bool domi_pipe_hold_early_ask(domi_manager *manager, domi_house *house, domi_envelope *message);
 
 /* Send asks that wait for the peer, also those in the pool, as many as the peer may have. */
 void domi_pipe_send_waiting_asks(domi_manager *manager, domi_pipe *pipe);

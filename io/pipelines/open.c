@@ -58,7 +58,7 @@ static void *make_payload_of_message(domus_wire *wire, domus_stage_kind kind,
 
 #define WAKE_MOST_NS (UINT64_C(1) << 62)
 
-static void arm_wake_of_stage(domus_wire *wire, uint64_t delay_ns)
+static void set_time_at_which_stage_is_woken(domus_wire *wire, uint64_t delay_ns)
 {
     const domi_pipe *pipe = wire->owner;
     domus_channel *channel = pipe->channel;
@@ -120,7 +120,7 @@ static void report_failed_request(domus_wire *wire, const char *what, int error)
 }
 
 static const domi_wire_services services = {.make = make_payload_of_message,
-                                            .wake = arm_wake_of_stage,
+                                            .wake = set_time_at_which_stage_is_woken,
                                             .is_closing = is_pipe_closing,
                                             .now_ns = get_now_ns_of_wire,
                                             .peer = get_peer_of_channel,
@@ -162,8 +162,8 @@ int domi_pipe_open(domus_channel *channel)
         /* The scratch has to be empty, because other channels of the thread use it, too. */
         domi_out_remove_all(pipe->wire->out, false);
     /* a byte stage may wait for the handshake of the peer, and the time for that begins now */
-    if (error == 0 && domi_pipe_has_to_update_awaited(pipe))
-        domi_pipe_update_time_of_awaited(pipe);
+    if (error == 0 && domi_pipe_must_update_due_time(pipe))
+        domi_pipe_update_due_time_of_peer(pipe);
     return error != 0 ? error : domi_pipe_queue_encoded_bytes(pipe);
 }
 
@@ -194,7 +194,7 @@ void domi_pipe_end_and_free(domus_channel *channel)
         return;
     domi_body_end_with_channel(manager, pipe);
     domi_stream_end_waiting_writes(manager, pipe);
-    domi_stages_remove_pipe(pipe);
+    domi_stages_end_wait_of_ended_pipe(pipe);
     domi_pipe_return_or_fail_all_asks(manager, pipe);
     domi_pipe_return_mail_to_pool(manager, channel->house, channel->pool);
     channel->pipe = NULL;

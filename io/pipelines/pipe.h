@@ -242,7 +242,7 @@ static inline bool domi_upload_is_open(const domi_pipe *pipe, uint32_t number)
 
 /* Returns true once, when the answer to the upload has come and the writer of the upload was not
  * told yet. */
-static inline bool domi_upload_mark_writer_told(domi_pipe *pipe)
+static inline bool domi_upload_take_news_of_answer(domi_pipe *pipe)
 {
     bool is_news = pipe->upload.answered && !pipe->upload.told;
 

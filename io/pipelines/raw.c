@@ -32,7 +32,7 @@ static int write_bytes_of_actor(domus_channel *channel, const void *data, size_t
     return error != 0 ? error : domi_pipe_queue_encoded_bytes(pipe);
 }
 
-static int end_output_of_stages(domus_channel *channel)
+static int queue_end_of_output_of_stages(domus_channel *channel)
 {
     domi_pipe *pipe = channel->pipe;
     int error = domi_wire_append_end_of_output(pipe->wire);
@@ -42,7 +42,7 @@ static int end_output_of_stages(domus_channel *channel)
     return error;
 }
 
-static int wake_message_stage(domus_channel *channel, bool owed)
+static int wake_message_stage_and_queue_output(domus_channel *channel, bool owed)
 {
     domi_pipe *pipe = channel->pipe;
     int error = domi_wire_call_wake_of_stage(pipe->wire, owed);
@@ -56,16 +56,17 @@ static int wake_message_stage(domus_channel *channel, bool owed)
 
 static void cancel_kept_asks_of_peer(domus_channel *channel)
 {
-    domi_stack_cancel_kept_requests(channel->io->manager, channel->house, channel->pipe->holder);
+    domi_stack_cancel_kept_requests_of_peer(channel->io->manager, channel->house,
+                                            channel->pipe->holder);
 }
 
 const domi_pipe_ways domi_ways_of_pipes = {.write = write_bytes_of_actor,
-                                           .end_output = end_output_of_stages,
-                                           .wake = wake_message_stage,
+                                           .end_output = queue_end_of_output_of_stages,
+                                           .wake = wake_message_stage_and_queue_output,
                                            .is_late = domi_pipe_is_message_late,
                                            .answer_late = domi_pipe_answer_late_peer,
                                            .cancel_kept = cancel_kept_asks_of_peer,
-                                           .await_body = domi_pipe_await_body_in_drain};
+                                           .await_body = domi_pipe_is_body_awaited_in_drain};
 
 int domus_channel_send(domus_stack *stack, domus_channel *channel, const domus_type *type,
                        const void *payload)

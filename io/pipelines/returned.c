@@ -20,7 +20,7 @@ bool domi_pipeline_encodes_type(const domus_pipeline *pipeline, const domus_type
 
 void domi_ask_fail_unsent(domi_manager *manager, domi_envelope *ask, int error)
 {
-    bool was_sent_before = domi_envelope_get_return(ask)->note >> DOMI_TRIES_SHIFT != 0;
+    bool was_sent_before = domi_envelope_get_return_of_ask(ask)->note >> DOMI_TRIES_SHIFT != 0;
 
     domi_ask_fail(manager, ask, was_sent_before ? -EPIPE : error);
 }
@@ -33,7 +33,7 @@ void domi_ask_return_to_pool(domi_manager *manager, domus_address pool, domi_env
         return;
     }
     if (pool.house != NULL) {
-        uint32_t *note = &domi_envelope_get_return(ask)->note;
+        uint32_t *note = &domi_envelope_get_return_of_ask(ask)->note;
         *note = (*note & ~DOMI_NOTE_MASK) | fate;
         if (domi_mailbox_put_passed_on(manager, pool, &ask->node, DOMI_ASK) == 0)
             return;
@@ -41,7 +41,8 @@ void domi_ask_return_to_pool(domi_manager *manager, domus_address pool, domi_env
     domi_ask_fail_unsent(manager, ask, fate == DOMI_ASK_MAYBE_DONE ? -EPIPE : -ENOTCONN);
 }
 
-void domi_pipe_return_sent_ask(domi_manager *manager, const domi_pipe *pipe, domi_envelope *ask)
+void domi_pipe_return_sent_ask_to_pool(domi_manager *manager, const domi_pipe *pipe,
+                                       domi_envelope *ask)
 {
     bool is_undone = pipe->fate == DOMI_ASK_REFUSED && ask->type != &domi_upload_type;
 

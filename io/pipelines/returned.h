@@ -32,7 +32,8 @@ void domi_ask_return_to_pool(domi_manager *manager, domus_address pool, domi_env
 
 /* Return an ask that was sent to the peer to its pool, with the fate that the stage has
  * declared. */
-void domi_pipe_return_sent_ask(domi_manager *manager, const domi_pipe *pipe, domi_envelope *ask);
+void domi_pipe_return_sent_ask_to_pool(domi_manager *manager, const domi_pipe *pipe,
+                                       domi_envelope *ask);
 
 /* Send no further ask on this connection: asks that wait go to other connections of the pool,
  * unless the stages will change. */

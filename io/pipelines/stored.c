@@ -57,8 +57,8 @@ static uint64_t count_further_bytes_of_output(const domi_io *io, const domi_out 
 
 /* Turn the scratch (the thread's output of stages) into buffers. Its bytes are copied, its slices
  * move. Returns 0; -EPIPE; -ENOBUFS; -ENOMEM. */
-int domi_stored_take_output(const domus_channel *channel, domi_out *out, domi_buffer_list *list,
-                            uint64_t *ret_size)
+int domi_stored_turn_output_into_buffers(const domus_channel *channel, domi_out *out,
+                                         domi_buffer_list *list, uint64_t *ret_size)
 {
     domi_io *io = channel->io;
     domi_out_cursor cursor = {0};
@@ -90,7 +90,7 @@ int domi_stored_queue_output(domus_channel *channel, domi_out *out)
         out->size = 0;
         return error;
     }
-    error = domi_stored_take_output(channel, out, &list, &size);
+    error = domi_stored_turn_output_into_buffers(channel, out, &list, &size);
     return error != 0 ? error : domi_channel_write_list_of_buffers(channel, &list);
 }
 

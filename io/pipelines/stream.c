@@ -37,7 +37,7 @@ int domi_stream_part_set_message(domi_part *part, const domus_type *type, const 
     return 0;
 }
 
-static const domi_part *get_part_of_ask(domi_envelope *ask)
+static const domi_part *get_stream_part_of_ask(domi_envelope *ask)
 {
     return domi_envelope_get_payload(ask);
 }
@@ -67,7 +67,7 @@ bool domi_stream_has_waiting_write(const domi_pipe *pipe, const domi_part *part)
 
     while (node != NULL) {
         node = node->next;
-        const domi_part *other = get_part_of_ask((domi_envelope *)(uintptr_t)node);
+        const domi_part *other = get_stream_part_of_ask((domi_envelope *)(uintptr_t)node);
         if (other->number == part->number && other->of_request == part->of_request)
             return true;
         if (node == last)
@@ -126,11 +126,11 @@ static void answer_writer_of_part(domi_manager *manager, domi_pipe *pipe, domi_e
     domi_memory_free(message);
 }
 
-void domi_stream_answer_part_or_wait(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
+void domi_stream_answer_writer_or_wait(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 {
-    const domi_part *part = get_part_of_ask(ask);
+    const domi_part *part = get_stream_part_of_ask(ask);
 
-    if (part->of_request && domi_upload_mark_writer_told(pipe)) {
+    if (part->of_request && domi_upload_take_news_of_answer(pipe)) {
         domi_ask_fail(manager, ask, -EALREADY);
     } else if (may_next_piece_be_sent(pipe, part)) {
         answer_writer_of_part(manager, pipe, ask);
@@ -140,9 +140,9 @@ void domi_stream_answer_part_or_wait(domi_manager *manager, domi_pipe *pipe, dom
     }
 }
 
-void domi_stream_handle_part(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
+void domi_stream_send_part_of_answer(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 {
-    const domi_part *part = get_part_of_ask(ask);
+    const domi_part *part = get_stream_part_of_ask(ask);
 
     domi_request *request = domi_pipe_find_request(pipe, part->number);
     int error = request == NULL                ? -EPIPE
@@ -157,7 +157,7 @@ void domi_stream_handle_part(domi_manager *manager, domi_pipe *pipe, domi_envelo
     else if (part->kind == DOMI_PART_HEAD)
         domi_ask_answer_for_house(manager, pipe->channel->house, ask, &domi_taken_type, NULL);
     else
-        domi_stream_answer_part_or_wait(manager, pipe, ask);
+        domi_stream_answer_writer_or_wait(manager, pipe, ask);
 }
 
 void domi_stream_continue_writes(domi_manager *manager, domi_pipe *pipe)
@@ -168,10 +168,10 @@ void domi_stream_continue_writes(domi_manager *manager, domi_pipe *pipe)
     pipe->writer_count = 0;
     while (waiting != NULL) {
         domi_envelope *ask = (domi_envelope *)(void *)domi_list_take_first_node(&waiting);
-        if (is_stream_over(pipe, get_part_of_ask(ask)))
+        if (is_stream_over(pipe, get_stream_part_of_ask(ask)))
             domi_ask_fail(manager, ask, -EPIPE);
         else
-            domi_stream_answer_part_or_wait(manager, pipe, ask);
+            domi_stream_answer_writer_or_wait(manager, pipe, ask);
     }
 }
 

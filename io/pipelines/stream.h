@@ -48,14 +48,14 @@ extern const domus_type domi_taken_type;
 int domi_stream_part_set_message(domi_part *part, const domus_type *type, const void *payload);
 
 /* Handle a part of an answer that leaves in pieces. The channel is open. */
-void domi_stream_handle_part(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask);
+void domi_stream_send_part_of_answer(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask);
 
 /* True if another write to the same stream waits. */
 bool domi_stream_has_waiting_write(const domi_pipe *pipe, const domi_part *part);
 
 /* Let the writer of a part of a stream go on, or wait until it may, after the bytes of the part
  * were queued, or if it has none. */
-void domi_stream_answer_part_or_wait(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask);
+void domi_stream_answer_writer_or_wait(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask);
 
 /* Let all writers of streams go on that may send their next part. */
 void domi_stream_continue_writes(domi_manager *manager, domi_pipe *pipe);

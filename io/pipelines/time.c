@@ -22,7 +22,7 @@ static uint64_t get_time_limit_of_pipelines_ns(const domi_io *io)
 
 /* True if the channel has to wait before it decodes: the time of this phase is over, or it had its
  * turn in this round and others wait for theirs. */
-static bool has_channel_to_wait(const domi_pipe *pipe)
+static bool must_channel_wait_to_decode(const domi_pipe *pipe)
 {
     const domi_io *io = pipe->channel->io;
     const domi_stage_time *time = &io->stages;
@@ -34,7 +34,7 @@ static bool has_channel_to_wait(const domi_pipe *pipe)
 }
 
 /* Record that the channel does not wait for its turn in this round any more. */
-static void end_wait_for_turn(domi_pipe *pipe)
+static void end_wait_for_turn_to_decode(domi_pipe *pipe)
 {
     domi_stage_time *time = &pipe->channel->io->stages;
 
@@ -45,7 +45,7 @@ static void end_wait_for_turn(domi_pipe *pipe)
         time->round++;
 }
 
-static void put_pipeline_off(domi_pipe *pipe)
+static void put_decoding_of_pipeline_off(domi_pipe *pipe)
 {
     domi_io *io = pipe->channel->io;
     domi_stage_time *time = &io->stages;
@@ -72,22 +72,22 @@ bool domi_stages_begin_measured_run(domi_pipe *pipe, bool has_work)
     if (time->watched == 0)
         return true;
     if (!has_work) {
-        end_wait_for_turn(pipe);
+        end_wait_for_turn_to_decode(pipe);
         return true;
     }
-    if (has_channel_to_wait(pipe)) {
-        put_pipeline_off(pipe);
+    if (must_channel_wait_to_decode(pipe)) {
+        put_decoding_of_pipeline_off(pipe);
         return false;
     }
     time->served = true;
     pipe->served_round = time->round;
-    end_wait_for_turn(pipe);
+    end_wait_for_turn_to_decode(pipe);
     time->read_ns = read_clock_of_thread(io);
     time->steps = 1;
     return true;
 }
 
-bool domi_stages_measure_step(domi_pipe *pipe, uint64_t *spent_ns)
+bool domi_stages_measure_time_of_run(domi_pipe *pipe, uint64_t *spent_ns)
 {
     domi_io *io = pipe->channel->io;
     domi_stage_time *time = &io->stages;
@@ -112,12 +112,12 @@ bool domi_stages_measure_step(domi_pipe *pipe, uint64_t *spent_ns)
            *spent_ns < get_time_limit_of_pipelines_ns(io) / PARTS;
 }
 
-void domi_stages_remove_pipe(domi_pipe *pipe)
+void domi_stages_end_wait_of_ended_pipe(domi_pipe *pipe)
 {
-    end_wait_for_turn(pipe);
+    end_wait_for_turn_to_decode(pipe);
 }
 
-void domi_stages_end_phase(domi_io *io)
+void domi_stages_end_time_of_phase(domi_io *io)
 {
     domi_stage_time *time = &io->stages;
 

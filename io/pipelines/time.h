@@ -26,18 +26,18 @@ static inline bool domi_stages_are_measured(const domi_pipe *pipe)
 
 /* Count one message that the run of a pipeline has handled, or one search for a message. Returns
  * false if the run has to end. `spent_ns` counts the time of this run. */
-bool domi_stages_measure_step(domi_pipe *pipe, uint64_t *spent_ns);
+bool domi_stages_measure_time_of_run(domi_pipe *pipe, uint64_t *spent_ns);
 
-static inline bool domi_stages_count_step(domi_pipe *pipe, uint64_t *spent_ns)
+static inline bool domi_stages_count_step_of_run(domi_pipe *pipe, uint64_t *spent_ns)
 {
     return DOMI_LIKELY(--pipe->channel->io->stages.steps != 0) ||
-           domi_stages_measure_step(pipe, spent_ns);
+           domi_stages_measure_time_of_run(pipe, spent_ns);
 }
 
 /* Forget a pipeline that ends: it does not wait for its turn any more. */
-void domi_stages_remove_pipe(domi_pipe *pipe);
+void domi_stages_end_wait_of_ended_pipe(domi_pipe *pipe);
 
 /* End the time of pipelines in this phase 2. */
-void domi_stages_end_phase(domi_io *io);
+void domi_stages_end_time_of_phase(domi_io *io);
 
 #endif

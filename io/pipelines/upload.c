@@ -102,18 +102,18 @@ static void cut_body_of_upload(domi_pipe *pipe, int error)
 /* --- the start -------------------------------------------------------------------------------- */
 
 /* Returns the message that tells the asker that its upload has started; NULL: no memory. */
-static domi_envelope *make_message_of_start(domi_manager *manager, const domi_pipe *pipe,
-                                            domi_envelope *ask, uint32_t number)
+static domi_envelope *make_message_that_upload_started(domi_manager *manager, const domi_pipe *pipe,
+                                                       domi_envelope *ask, uint32_t number)
 {
     const domi_upload_head *head = domi_envelope_get_payload(ask);
-    const domi_return *back = domi_envelope_get_return(ask);
+    const domi_return *back = domi_envelope_get_return_of_ask(ask);
     domi_envelope *begun = domi_envelope_new(manager, DOMI_ASK_HEAD + sizeof(domus_request));
 
     if (begun == NULL)
         return NULL;
     domi_envelope_set_type_and_sender(begun, &domus_request_type, pipe->channel->house);
     begun->node.kind = DOMI_REPLY;
-    *domi_envelope_get_return(begun) = head->begin.back;
+    *domi_envelope_get_return_of_ask(begun) = head->begin.back;
     *(domus_request *)domi_envelope_get_payload(begun) = (domus_request){
         .stream = {domi_house_get_address(pipe->channel->house), number, true},
         .promise = back->promise,
@@ -129,7 +129,7 @@ int domi_upload_begin(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask
 
     if (!pipe->wire->stages[pipe->wire->count - 1].stage->has_bodies)
         return -EOPNOTSUPP;
-    domi_envelope *begun = make_message_of_start(manager, pipe, ask, number);
+    domi_envelope *begun = make_message_that_upload_started(manager, pipe, ask, number);
     if (begun == NULL)
         return -ENOMEM;
     *upload = (domi_upload){
@@ -187,7 +187,7 @@ static void report_end_of_upload(domi_manager *manager, const domi_pipe *pipe, d
     const domi_part *part = domi_envelope_get_payload(ask);
 
     if (!part->waits && error != 0)
-        domi_envelope_get_return(ask)->serial = part->serial;
+        domi_envelope_get_return_of_ask(ask)->serial = part->serial;
     if (error != 0)
         domi_ask_fail(manager, ask, error);
     else if (part->waits)
@@ -196,7 +196,7 @@ static void report_end_of_upload(domi_manager *manager, const domi_pipe *pipe, d
         domi_envelope_release_and_free(manager, ask);
 }
 
-static void handle_end_of_body(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
+static void end_or_cut_body_of_upload(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 {
     const domi_part *part = domi_envelope_get_payload(ask);
 
@@ -216,19 +216,19 @@ static void handle_end_of_body(domi_manager *manager, domi_pipe *pipe, domi_enve
         (void)domi_channel_finish(pipe->channel);
 }
 
-void domi_upload_handle_part(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
+void domi_upload_send_piece_or_end(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 {
     const domi_part *part = domi_envelope_get_payload(ask);
 
     if (part->kind != DOMI_PART_PIECE) {
-        handle_end_of_body(manager, pipe, ask);
+        end_or_cut_body_of_upload(manager, pipe, ask);
         return;
     }
     int error = send_piece_of_body(pipe, part);
     if (error != 0)
         domi_ask_fail(manager, ask, error);
     else
-        domi_stream_answer_part_or_wait(manager, pipe, ask);
+        domi_stream_answer_writer_or_wait(manager, pipe, ask);
 }
 
 /* --- what ends it ----------------------------------------------------------------------------- */
@@ -260,7 +260,7 @@ bool domi_upload_record_answer(domi_pipe *pipe)
     return upload->open && upload->answered;
 }
 
-void domi_upload_reset_unfinished(domi_pipe *pipe)
+void domi_upload_reset_channel_if_open(domi_pipe *pipe)
 {
     if (!pipe->upload.open)
         return;

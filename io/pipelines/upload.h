@@ -37,7 +37,7 @@ static inline const domus_type *domi_mail_type_of_ask(domi_envelope *mail)
 int domi_upload_begin(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask, uint32_t number);
 
 /* Handle a piece of an upload, or its end. The channel is open. */
-void domi_upload_handle_part(domi_manager *manager, domi_pipe *pipe, domi_envelope *part);
+void domi_upload_send_piece_or_end(domi_manager *manager, domi_pipe *pipe, domi_envelope *part);
 
 /* Cut the body of the upload if its asker has gone. Called at the end of a run. */
 void domi_upload_cut_if_asker_is_gone(domi_manager *manager, domi_pipe *pipe);
@@ -48,6 +48,6 @@ bool domi_upload_record_answer(domi_pipe *pipe);
 
 /* Reset the channel, because the peer answers nothing more and the body of the upload has no
  * end. */
-void domi_upload_reset_unfinished(domi_pipe *pipe);
+void domi_upload_reset_channel_if_open(domi_pipe *pipe);
 
 #endif

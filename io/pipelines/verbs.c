@@ -161,8 +161,8 @@ int domus_request_begin(domus_stack *stack, domus_address to, const domus_type *
     if (error != 0)
         return error;
     domi_upload_head head = {.type = type, .message = part.message};
-    int result =
-        domi_ask_put_first_part(stack, to, &domi_upload_type, &head, &head.begin, timeout_ns, then);
+    int result = domi_ask_put_first_part_and_wait(stack, to, &domi_upload_type, &head, &head.begin,
+                                                  timeout_ns, then);
     if (result < 0)
         /* on failure the caller still owns the members of the head */
         domi_memory_free(head.message);
@@ -191,8 +191,8 @@ static int end_request_in_pieces(domus_stack *stack, domus_request request, domi
         return domi_ask_for_earlier_work(stack, request.stream.channel, &domi_part_type, part,
                                          then);
     return error != 0 ? error
-                      : domi_ask_put_last_part(stack, asking, request.stream.channel,
-                                               &domi_part_type, part, then);
+                      : domi_ask_put_last_part_and_wait(stack, asking, request.stream.channel,
+                                                        &domi_part_type, part, then);
 }
 
 int domus_request_end(domus_stack *stack, domus_request request, const domus_type *type,
@@ -219,22 +219,23 @@ int domus_request_cut(domus_stack *stack, domus_request request, domus_resumed *
 
 /* --- their asks ------------------------------------------------------------------------------- */
 
-bool domi_pipe_handle_mail(domi_manager *manager, domi_house *house, domi_envelope *message)
+bool domi_pipe_send_mail_or_handle_stream(domi_manager *manager, domi_house *house,
+                                          domi_envelope *message)
 {
     bool is_read = message->type == &domi_read_type;
 
-    if (domi_pipe_send_mail(manager, house, message))
+    if (domi_pipe_send_mail_to_peer(manager, house, message))
         return true;
     if (message->node.kind != DOMI_ASK || (!is_read && message->type != &domi_part_type))
-        return domi_pipe_hold_ask(manager, house, message);
+        return domi_pipe_hold_early_ask(manager, house, message);
     domi_pipe *pipe = domi_pipe_of_house(house);
     if (pipe == NULL || pipe->channel->state != DOMI_CHANNEL_OPEN)
         domi_ask_fail(manager, message, -EPIPE);
     else if (is_read)
-        domi_body_handle_read(manager, pipe, message);
+        domi_body_handle_ask_for_piece(manager, pipe, message);
     else if (((const domi_part *)domi_envelope_get_payload(message))->of_request)
-        domi_upload_handle_part(manager, pipe, message);
+        domi_upload_send_piece_or_end(manager, pipe, message);
     else
-        domi_stream_handle_part(manager, pipe, message);
+        domi_stream_send_part_of_answer(manager, pipe, message);
     return true;
 }

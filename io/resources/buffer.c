@@ -15,7 +15,7 @@
 /* most bytes by which a kept buffer may be larger than its next user needs */
 #define SPARE_MAX 64u
 
-void domi_buffers_begin_to_keep(domi_io *io)
+void domi_buffers_begin_to_keep_freed(domi_io *io)
 {
 /* under the address sanitizer buffers are not kept, because it sees a use after free only if
  * memory is freed */
@@ -85,7 +85,8 @@ domus_buffer *domi_buffer_new_from_slice(domi_io *io, domus_slice slice)
 {
     domus_buffer *buffer = take_memory_for_heap_buffer(io, 0, true);
 
-    domi_queued_page *page = buffer != NULL ? domi_pages_add_buffer(&io->pages, slice.page) : NULL;
+    domi_queued_page *page =
+        buffer != NULL ? domi_pages_add_buffer_of_page(&io->pages, slice.page) : NULL;
 
     if (page == NULL) {
         domi_memory_free(buffer);
@@ -133,7 +134,7 @@ void domi_buffer_free_or_recycle(domus_buffer *buffer)
     }
     if (buffer->index == DOMI_BUFFER_SLICE) {
         domus_slice_free((domus_slice){buffer->page->page, 0, buffer->size});
-        domi_pages_remove_buffer(&buffer->io->pages, buffer->page);
+        domi_pages_remove_buffer_of_page(&buffer->io->pages, buffer->page);
     }
     keep_or_free_heap_buffer(buffer->io, buffer);
 }

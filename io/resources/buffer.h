@@ -35,7 +35,7 @@ DOMI_FIFO(domi_buffer_list, domus_buffer, next);
 
 /* Let the thread keep some small heap buffers, so that an answer costs no allocation;
  * domi_buffers_free_kept() ends that, and frees them. */
-void domi_buffers_begin_to_keep(domi_io *io);
+void domi_buffers_begin_to_keep_freed(domi_io *io);
 void domi_buffers_free_kept(domi_io *io);
 
 /* Make a heap buffer of `size` bytes, which are not zeroed. Returns NULL when there

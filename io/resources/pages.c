@@ -58,7 +58,7 @@ static bool make_room_for_page(domi_queued_pages *pages)
     return true;
 }
 
-domi_queued_page *domi_pages_add_buffer(domi_queued_pages *pages, const domus_page *page)
+domi_queued_page *domi_pages_add_buffer_of_page(domi_queued_pages *pages, const domus_page *page)
 {
     domi_queued_page *at = find_page_in_table(pages, page);
 
@@ -75,7 +75,7 @@ domi_queued_page *domi_pages_add_buffer(domi_queued_pages *pages, const domus_pa
     return at;
 }
 
-void domi_pages_remove_buffer(domi_queued_pages *pages, domi_queued_page *of)
+void domi_pages_remove_buffer_of_page(domi_queued_pages *pages, domi_queued_page *of)
 {
     domi_queued_page **at = find_list_of_page(pages, of->page);
 

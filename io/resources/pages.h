@@ -32,10 +32,10 @@ typedef struct domi_queued_pages {
 
 /* Record that a buffer has got a slice of the page. Returns the entry of the page in the table;
  * NULL: no memory. */
-domi_queued_page *domi_pages_add_buffer(domi_queued_pages *pages, const domus_page *page);
+domi_queued_page *domi_pages_add_buffer_of_page(domi_queued_pages *pages, const domus_page *page);
 
 /* Record that a buffer with a slice of the page is freed. */
-void domi_pages_remove_buffer(domi_queued_pages *pages, domi_queued_page *of);
+void domi_pages_remove_buffer_of_page(domi_queued_pages *pages, domi_queued_page *of);
 
 /* True if a slice of the page waits to be sent already. */
 bool domi_pages_has_waiting_slice(const domi_queued_pages *pages, const domus_page *page);

@@ -27,8 +27,8 @@ static uint32_t get_share_of_max_connections(uint32_t connections_max, uint32_t 
     return share != 0 ? (uint32_t)share : 1;
 }
 
-/* Set the most connections of one address. Relaxed: domi_peers_max_of_one_address() reads them at
- * any time. */
+/* Set the most connections of one address. Relaxed: domi_peers_max_connections_of_address() reads
+ * them at any time. */
 static void set_bounds_of_one_address(domi_peers *peers, uint32_t connections_max)
 {
     __atomic_store_n(&peers->foreign_max,
@@ -210,7 +210,7 @@ static int count_connection_on_entry(domi_peers *peers, const domi_peer_key *key
     }
     if (peer == NULL)
         result = -ENOENT;
-    else if (peer->count >= domi_peers_max_of_one_address(peers, key))
+    else if (peer->count >= domi_peers_max_connections_of_address(peers, key))
         result = -EDQUOT;
     else
         peer->count++;
@@ -224,7 +224,7 @@ int domi_peers_count_connection(domi_peers *peers, const domi_peer_key *key, dom
 {
     domi_peer *made = NULL;
 
-    if (domi_peers_max_of_one_address(peers, key) == UINT32_MAX) {
+    if (domi_peers_max_connections_of_address(peers, key) == UINT32_MAX) {
         *ret_peer = NULL;
         return 0;
     }

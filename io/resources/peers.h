@@ -99,8 +99,8 @@ int domi_peers_count_connection(domi_peers *peers, const domi_peer_key *key, dom
 void domi_peers_uncount_connection(domi_peers *peers, domi_peer *peer);
 
 /* Returns the most connections that one address like `key` may have; UINT32_MAX: no bound. */
-static inline uint32_t domi_peers_max_of_one_address(const domi_peers *peers,
-                                                     const domi_peer_key *key)
+static inline uint32_t domi_peers_max_connections_of_address(const domi_peers *peers,
+                                                             const domi_peer_key *key)
 {
     const uint32_t *max = key->is_local ? &peers->local_max : &peers->foreign_max;
 

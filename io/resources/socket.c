@@ -5,7 +5,7 @@
 #include <netinet/in.h>
 #include <stdbool.h>
 
-uint64_t domi_socket_count_bytes(const domi_io *io, int fd, unsigned long request)
+uint64_t domi_socket_count_bytes_in_kernel(const domi_io *io, int fd, unsigned long request)
 {
     int bytes = 0;
 

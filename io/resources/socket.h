@@ -11,7 +11,7 @@
 /* Returns the number of bytes that the kernel holds for a socket: with FIONREAD the bytes that
  * nobody has read, with SIOCOUTQ the bytes that the peer has not acknowledged. Returns 0 if `fd` is
  * negative or the kernel does not tell. */
-uint64_t domi_socket_count_bytes(const domi_io *io, int fd, unsigned long request);
+uint64_t domi_socket_count_bytes_in_kernel(const domi_io *io, int fd, unsigned long request);
 
 /* Returns the error of a socket, a negative errno, which the kernel tells once; 0 if there is none,
  * or the kernel does not tell. When a peer has finished sending, no receive is armed that would

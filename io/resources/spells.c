@@ -61,7 +61,7 @@ void domi_spells_arm_timer_of_checks(domi_io *io)
                             io->manager->now_ns + LOOK_EVERY_NS);
 }
 
-void domi_spell_record_no_buffer(domi_io *io)
+void domi_spell_record_no_free_buffer(domi_io *io)
 {
     if (domi_spell_record_shortage(io, &io->buffers_shortage, &io->counters.buffer_spells))
         domi_io_log_about_listener(
@@ -112,7 +112,7 @@ void domi_spell_record_proxy_reset(domi_io *io, domi_proxy_refusal why, const ch
             text);
 }
 
-bool domi_spells_end_proxies_if_quiet(domi_io *io)
+bool domi_spells_end_proxy_resets_if_quiet(domi_io *io)
 {
     static const char *const over[DOMI_PROXY_REFUSALS] = {
         [DOMI_PROXY_ELSEWHERE] = "no connection from elsewhere than a proxy is reset any more",
@@ -126,7 +126,7 @@ bool domi_spells_end_proxies_if_quiet(domi_io *io)
     return any;
 }
 
-bool domi_spell_record_conversations(domi_io *io)
+bool domi_spell_record_conversations_max(domi_io *io)
 {
     return domi_spell_record_shortage(io, &io->conversations_shortage, NULL);
 }

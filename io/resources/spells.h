@@ -31,11 +31,11 @@ void domi_spell_record_proxy_reset(domi_io *io, domi_proxy_refusal why, const ch
 
 /* End the spells of reset connections of proxies that are over. The timer of spells calls this.
  * Returns whether one still lasts. */
-bool domi_spells_end_proxies_if_quiet(domi_io *io);
+bool domi_spells_end_proxy_resets_if_quiet(domi_io *io);
 
 /* Record that an actor of this thread has scheduler.conversationsMax conversations. Returns whether
  * a spell begins now, so that the caller logs it. */
-bool domi_spell_record_conversations(domi_io *io);
+bool domi_spell_record_conversations_max(domi_io *io);
 
 /* End the spell in which an actor has too many conversations, if it is over. The timer of spells
  * calls this. Returns whether it still lasts. */
@@ -51,7 +51,7 @@ void domi_spell_record_failed_request(domi_io *io, const char *behaviour, const 
 bool domi_spell_end_failures_if_quiet(domi_io *io);
 
 /* Record that a receive has found no free receive buffer. */
-void domi_spell_record_no_buffer(domi_io *io);
+void domi_spell_record_no_free_buffer(domi_io *io);
 
 /* End the spell in which receives find no buffer, if it is over. The timer of spells calls this.
  * Returns whether receive buffers are still short, so that the spell lasts. */

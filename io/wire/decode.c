@@ -40,7 +40,7 @@ static int make_page_of_new_bytes(domus_wire *wire, const char *bytes, size_t si
         if (wire->page == NULL)
             return -ENOMEM;
     }
-    domi_page_show_bytes(wire->page, bytes, (uint32_t)size);
+    domi_page_show_borrowed_bytes(wire->page, bytes, (uint32_t)size);
     wire->shown = bytes;
     wire->shown_size = (uint32_t)size;
     wire->sliced = 0;

@@ -29,6 +29,6 @@ void domi_kit_free_inner_channels(domus_stage_kit *kit);
 
 /* Make the stages of the kit due to be called, because they have to be told of something besides
  * news of inner channels. */
-void domi_kit_make_carry_due(const domus_stage_kit *kit);
+void domi_kit_schedule_carrying_stages(const domus_stage_kit *kit);
 
 #endif

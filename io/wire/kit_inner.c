@@ -59,7 +59,7 @@ static domus_stage_kit *get_kit_of_wire(const domus_wire *wire)
 
 /* Append bytes to those that wait in an inner channel, in a block of exactly their size, so that a
  * sanitizer sees a read beyond them. Returns 0; -ENOMEM. */
-static int append_waiting_bytes(bytes *to, const void *data, size_t size)
+static int append_to_waiting_bytes_of_inner(bytes *to, const void *data, size_t size)
 {
     size_t before = to->size - to->at;
     char *grown = domi_memory_new_bytes(before + size);
@@ -90,7 +90,7 @@ static void drop_first_waiting_bytes(bytes *from, size_t size)
 
 /* --- news ------------------------------------------------------------------------------------- */
 
-static void add_inner_to_news(domus_kit_inner *inner)
+static void add_inner_to_list_of_news(domus_kit_inner *inner)
 {
     struct domi_kit_inners *inners = inner->kit->inners;
 
@@ -105,7 +105,7 @@ static void add_inner_to_news(domus_kit_inner *inner)
     inners->last_news = inner;
 }
 
-static void remove_inner_from_news(const domus_kit_inner *inner)
+static void remove_inner_from_list_of_news(const domus_kit_inner *inner)
 {
     struct domi_kit_inners *inners = inner->kit->inners;
     domus_kit_inner **link = &inners->news;
@@ -139,7 +139,7 @@ static void drop_inner_channel(domus_inner *base, int error)
     domus_kit_inner *inner = get_inner_of_base(base);
 
     DOMI_CHECK(!inner->is_dropped);
-    remove_inner_from_news(inner);
+    remove_inner_from_list_of_news(inner);
     inner->has_news = false;
     end_inner_channel(inner, error);
     inner->is_dropped = true;
@@ -162,7 +162,7 @@ static int pass_bytes_to_inner_channel(domus_inner *base, const void *data, size
     if (inner->is_closed || inner->has_end)
         return -EPIPE;
     inner->rests = false;
-    return append_waiting_bytes(&inner->in, data, size);
+    return append_to_waiting_bytes_of_inner(&inner->in, data, size);
 }
 
 static void end_input_of_inner_channel(domus_inner *base)
@@ -170,7 +170,7 @@ static void end_input_of_inner_channel(domus_inner *base)
     get_inner_of_base(base)->has_end = true;
 }
 
-static void let_inner_channel_rest(domus_inner *base)
+static void mark_inner_channel_as_resting(domus_inner *base)
 {
     get_inner_of_base(base)->rests = true;
 }
@@ -231,7 +231,7 @@ static const domi_inner_ways ways = {
     .look = get_state_of_inner_channel,
     .pass = pass_bytes_to_inner_channel,
     .end = end_input_of_inner_channel,
-    .rest = let_inner_channel_rest,
+    .rest = mark_inner_channel_as_resting,
     .unused = count_unused_bytes_of_inner,
     .bytes = get_next_bytes_to_send,
     .took = note_bytes_taken_from_inner,
@@ -276,7 +276,7 @@ static domus_inner *take_next_inner_with_news(domus_wire *wire)
     return &inner->base;
 }
 
-static void set_carried_of_kit(domus_wire *wire, uint32_t count)
+static void set_count_carried_in_kit(domus_wire *wire, uint32_t count)
 {
     get_kit_of_wire(wire)->inners->carried = count;
 }
@@ -291,13 +291,13 @@ static bool is_kit_draining(const domus_wire *wire)
     return get_kit_of_wire(wire)->drains;
 }
 
-static void ignore_stage_left(domus_wire *wire)
+static void ignore_that_carrying_stage_left(domus_wire *wire)
 {
     (void)wire;
 }
 
 /* Do nothing, because a kit has no asks to which an inner channel could be lent. */
-static void ignore_lending(domus_wire *wire, uint32_t most)
+static void ignore_most_lent_inner_channels(domus_wire *wire, uint32_t most)
 {
     (void)wire, (void)most;
 }
@@ -310,14 +310,14 @@ static bool is_kit_wire_inner(const domus_wire *wire)
 }
 
 static const domi_inners inners_of_kits = {
-    .lend = ignore_lending,
+    .lend = ignore_most_lent_inner_channels,
     .is_inner = is_kit_wire_inner,
     .open = open_inner_channel,
     .next = take_next_inner_with_news,
-    .set_carried = set_carried_of_kit,
+    .set_carried = set_count_carried_in_kit,
     .is_full = is_kit_output_full,
     .is_draining = is_kit_draining,
-    .note_left = ignore_stage_left,
+    .note_left = ignore_that_carrying_stage_left,
 };
 
 /* --- what a test does ------------------------------------------------------------------------- */
@@ -374,7 +374,7 @@ void domus_kit_inner_use(domus_kit_inner *inner, size_t size)
     if (size == 0)
         return;
     drop_first_waiting_bytes(&inner->in, size);
-    add_inner_to_news(inner);
+    add_inner_to_list_of_news(inner);
 }
 
 bool domus_kit_inner_has_end(const domus_kit_inner *inner)
@@ -393,9 +393,9 @@ int domus_kit_inner_send(domus_kit_inner *inner, const void *data, size_t size)
 
     if (inner->is_closed || inner->is_finished)
         return -EPIPE;
-    int error = size != 0 ? append_waiting_bytes(&inner->out, data, size) : 0;
+    int error = size != 0 ? append_to_waiting_bytes_of_inner(&inner->out, data, size) : 0;
     if (error == 0 && size != 0 && was_empty)
-        add_inner_to_news(inner);
+        add_inner_to_list_of_news(inner);
     return error;
 }
 
@@ -409,7 +409,7 @@ void domus_kit_inner_finish(domus_kit_inner *inner)
     if (inner->is_closed || inner->is_finished)
         return;
     inner->is_finished = true;
-    add_inner_to_news(inner);
+    add_inner_to_list_of_news(inner);
 }
 
 void domus_kit_inner_close(domus_kit_inner *inner, int error)
@@ -417,7 +417,7 @@ void domus_kit_inner_close(domus_kit_inner *inner, int error)
     if (inner->is_closed)
         return;
     end_inner_channel(inner, error);
-    add_inner_to_news(inner);
+    add_inner_to_list_of_news(inner);
 }
 
 bool domus_kit_inner_is_dropped(const domus_kit_inner *inner, int *ret_error)
@@ -429,7 +429,7 @@ bool domus_kit_inner_is_dropped(const domus_kit_inner *inner, int *ret_error)
 
 /* --- for the kit ------------------------------------------------------------------------------ */
 
-void domi_kit_make_carry_due(const domus_stage_kit *kit)
+void domi_kit_schedule_carrying_stages(const domus_stage_kit *kit)
 {
     if (kit->inners != NULL)
         kit->inners->is_due = true;

@@ -149,7 +149,7 @@ int domus_stage_kit_encode(domus_stage_kit *kit, uint64_t id, const domus_type *
 
 int domus_stage_kit_fail(domus_stage_kit *kit, uint64_t id, const domus_type *request, int error)
 {
-    return domi_wire_encode_failure(kit->wire, id, request, error);
+    return domi_wire_encode_failure_of_request(kit->wire, id, request, error);
 }
 
 uint64_t domus_stage_kit_wake_ns(const domus_stage_kit *kit)
@@ -171,7 +171,7 @@ bool domus_stage_kit_is_last(const domus_stage_kit *kit)
 void domus_stage_kit_drain(domus_stage_kit *kit)
 {
     kit->drains = true;
-    domi_kit_make_carry_due(kit);
+    domi_kit_schedule_carrying_stages(kit);
 }
 
 void domus_stage_kit_stream(domus_stage_kit *kit, uint64_t *stream)
@@ -181,7 +181,7 @@ void domus_stage_kit_stream(domus_stage_kit *kit, uint64_t *stream)
 
 int domus_stage_kit_wanted(domus_stage_kit *kit)
 {
-    return domi_wire_encode_body_is_wanted(kit->wire);
+    return domi_wire_encode_that_body_is_wanted(kit->wire);
 }
 
 int domus_stage_kit_cut(domus_stage_kit *kit, uint64_t id, int error)

@@ -132,7 +132,7 @@ bool domus_wire_is_closing(const domus_wire *wire)
 
 /* Record that the peer has to send the rest of this part (head or body) of a message, which may be
  * another part than before. */
-static void expect_rest_of_part(domus_wire *wire, domi_progress part)
+static void record_that_peer_owes_rest_of_part(domus_wire *wire, domi_progress part)
 {
     bool is_of_bytes = wire->current + 1 != wire->count;
 
@@ -145,12 +145,12 @@ static void expect_rest_of_part(domus_wire *wire, domi_progress part)
 
 void domus_wire_expect_head(domus_wire *wire)
 {
-    expect_rest_of_part(wire, DOMI_MESSAGE_IN_HEAD);
+    record_that_peer_owes_rest_of_part(wire, DOMI_MESSAGE_IN_HEAD);
 }
 
 void domus_wire_expect_body(domus_wire *wire)
 {
-    expect_rest_of_part(wire, DOMI_MESSAGE_IN_BODY);
+    record_that_peer_owes_rest_of_part(wire, DOMI_MESSAGE_IN_BODY);
 }
 
 uint64_t *domus_wire_stream(domus_wire *wire)

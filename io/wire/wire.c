@@ -126,7 +126,7 @@ int domi_wire_encode_message(domus_wire *wire, uint64_t id, const domus_type *ty
 
 /* True if the peer's bytes were wrong for a byte stage that has a `finish`: that stage can append
  * what tells the peer, so the channel is closed and not reset. */
-static bool may_byte_stage_tell_error(const domus_wire *wire)
+static bool may_byte_stage_tell_peer_of_error(const domus_wire *wire)
 {
     bool may = false;
 
@@ -135,7 +135,8 @@ static bool may_byte_stage_tell_error(const domus_wire *wire)
     return may;
 }
 
-int domi_wire_encode_failure(domus_wire *wire, uint64_t id, const domus_type *request, int error)
+int domi_wire_encode_failure_of_request(domus_wire *wire, uint64_t id, const domus_type *request,
+                                        int error)
 {
     uint32_t last = wire->count - 1;
     domi_wire_stage *at = &wire->stages[last];
@@ -149,10 +150,10 @@ int domi_wire_encode_failure(domus_wire *wire, uint64_t id, const domus_type *re
         result = domi_wire_end_output_of_stage(wire, last, begun, result);
     }
     wire->plain = false;
-    return result < 0 && !(request == NULL && may_byte_stage_tell_error(wire)) ? result : 0;
+    return result < 0 && !(request == NULL && may_byte_stage_tell_peer_of_error(wire)) ? result : 0;
 }
 
-int domi_wire_encode_body_is_wanted(domus_wire *wire)
+int domi_wire_encode_that_body_is_wanted(domus_wire *wire)
 {
     uint32_t last = wire->count - 1;
     domi_wire_stage *at = &wire->stages[last];

@@ -134,12 +134,13 @@ bool domi_wire_has_no_undecoded_bytes(const domus_wire *wire);
  * has to be reset. */
 int domi_wire_encode_message(domus_wire *wire, uint64_t id, const domus_type *type,
                              const void *payload);
-int domi_wire_encode_failure(domus_wire *wire, uint64_t id, const domus_type *request, int error);
+int domi_wire_encode_failure_of_request(domus_wire *wire, uint64_t id, const domus_type *request,
+                                        int error);
 
-/* Encode bytes that tell the peer to send the open body (domi_wire_encode_body_is_wanted()), or
- * that an answer is cut (domi_wire_encode_cut_of_answer(), with `stream` set). Return as
+/* Encode bytes that tell the peer to send the open body (domi_wire_encode_that_body_is_wanted()),
+ * or that an answer is cut (domi_wire_encode_cut_of_answer(), with `stream` set). Return as
  * domi_wire_encode_message(); for a stage without such a function 0, and `error`. */
-int domi_wire_encode_body_is_wanted(domus_wire *wire);
+int domi_wire_encode_that_body_is_wanted(domus_wire *wire);
 int domi_wire_encode_cut_of_answer(domus_wire *wire, uint64_t id, int error);
 
 /* Append bytes of the wire's owner to `out`, after the byte stages have wrapped them. The slice

@@ -40,7 +40,7 @@ static int wrap_output_by_stage(domus_wire *wire, uint32_t index, const domi_out
 
 /* Let the stages before the one at `index` wrap the contents of `aside`, into `out`. A stage that
  * has left the pipeline, which is never the first, wraps nothing. */
-static int wrap_by_stages_before(domus_wire *wire, uint32_t index, domi_out *out)
+static int wrap_aside_output_by_stages_before(domus_wire *wire, uint32_t index, domi_out *out)
 {
     domi_out between = {0};
     domi_out *from = wire->aside;
@@ -63,7 +63,7 @@ static int wrap_by_stages_before(domus_wire *wire, uint32_t index, domi_out *out
 int domi_wire_wrap_and_append(domus_wire *wire, uint32_t index, domi_mark begun, int result)
 {
     if (index != 0 && !wire->plain) {
-        int error = result < 0 ? 0 : wrap_by_stages_before(wire, index, begun.out);
+        int error = result < 0 ? 0 : wrap_aside_output_by_stages_before(wire, index, begun.out);
         domi_out_remove_all(wire->aside, false);
         wire->out = begun.out;
         if (error != 0)

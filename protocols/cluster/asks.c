@@ -97,7 +97,7 @@ void domi_ask_free_entry(domi_cluster_gateway *gateway, domi_ask *ask)
     gateway->asks_used--;
 }
 
-void domi_asks_fail_to_peer(domi_cluster_gateway *gateway, const domi_peer *peer, int error)
+void domi_asks_fail_all_of_peer(domi_cluster_gateway *gateway, const domi_peer *peer, int error)
 {
     for (uint32_t i = 0; i < gateway->asks_room && peer->asks != 0; i++) {
         domi_ask *ask = &gateway->asks[i];
@@ -164,8 +164,8 @@ static int grow_table_of_served_asks(domi_cluster_gateway *gateway)
     return 0;
 }
 
-int domi_served_enter_into_table(domi_cluster_gateway *gateway, domi_peer *peer,
-                                 uint16_t from_gateway, uint64_t id, uint64_t *ret_tag)
+int domi_served_enter_ask_into_table(domi_cluster_gateway *gateway, domi_peer *peer,
+                                     uint16_t from_gateway, uint64_t id, uint64_t *ret_tag)
 {
     if (gateway->served_used == gateway->served_room) {
         int error = grow_table_of_served_asks(gateway);
@@ -186,7 +186,7 @@ int domi_served_enter_into_table(domi_cluster_gateway *gateway, domi_peer *peer,
     return 0;
 }
 
-domi_served *domi_served_find_by_tag(domi_cluster_gateway *gateway, uint64_t tag)
+domi_served *domi_served_find_ask_by_tag(domi_cluster_gateway *gateway, uint64_t tag)
 {
     uint32_t index = (uint32_t)tag;
 
@@ -196,7 +196,7 @@ domi_served *domi_served_find_by_tag(domi_cluster_gateway *gateway, uint64_t tag
     return served->is_used && served->generation == tag >> 32 ? served : NULL;
 }
 
-void domi_served_free_entry(domi_cluster_gateway *gateway, domi_served *served)
+void domi_served_free_entry_of_ask(domi_cluster_gateway *gateway, domi_served *served)
 {
     uint32_t index = (uint32_t)(served - gateway->served);
     uint32_t *link = bucket_of_served_ask(gateway, served->id);
@@ -220,7 +220,7 @@ static void cancel_served_ask(domi_cluster_gateway *gateway, domi_served *served
     (void)domus_remote_cancel(gateway->stack, served->asked);
 }
 
-void domi_served_cancel_by_id(domi_cluster_gateway *gateway, const domi_peer *peer, uint64_t id)
+void domi_served_cancel_ask_by_id(domi_cluster_gateway *gateway, const domi_peer *peer, uint64_t id)
 {
     if (gateway->served_room == 0)
         return;
@@ -233,8 +233,8 @@ void domi_served_cancel_by_id(domi_cluster_gateway *gateway, const domi_peer *pe
     }
 }
 
-void domi_served_cancel_all_of_gateway(domi_cluster_gateway *gateway, const domi_peer *peer,
-                                       uint16_t from_gateway)
+void domi_served_cancel_asks_of_peer_gateway(domi_cluster_gateway *gateway, const domi_peer *peer,
+                                             uint16_t from_gateway)
 {
     for (uint32_t i = 0; i < gateway->served_room; i++) {
         domi_served *served = &gateway->served[i];
@@ -248,19 +248,19 @@ void domi_served_cancel_all_of_gateway(domi_cluster_gateway *gateway, const domi
 /* multiple of queued_max: if more bytes are on the way to a node, answers to it are refused */
 #define ANSWERS_MAX 2u
 
-void domi_served_send_failure(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t to_gateway,
-                              uint64_t id, int error)
+void domi_send_failure_of_ask_to_node(domi_cluster_gateway *gateway, domi_peer *peer,
+                                      uint16_t to_gateway, uint64_t id, int error)
 {
     const domi_wire_envelope envelope = {.kind = DOMI_TO_FAIL, .error = error, .id = id};
 
-    domi_send_envelope_or_tear_link(gateway, peer, to_gateway, &envelope);
+    domi_add_envelope_or_mark_link_torn(gateway, peer, to_gateway, &envelope);
 }
 
 /* Write the message of an answer into gateway->message. Returns its bytes; -ENOBUFS when too much
  * is on the way to the node, whose bound is higher for answers than for asks and notices; another
  * negative errno. */
-static int write_message_of_answer(domi_cluster_gateway *gateway, const domi_peer *peer,
-                                   const domus_answer *answer)
+static int pickle_message_of_answer(domi_cluster_gateway *gateway, const domi_peer *peer,
+                                    const domus_answer *answer)
 {
     uint64_t queued = atomic_load_explicit(&peer->record->queued_bytes, memory_order_relaxed);
 
@@ -273,7 +273,7 @@ static int write_message_of_answer(domi_cluster_gateway *gateway, const domi_pee
 static int send_reply_to_asking_node(domi_cluster_gateway *gateway, domi_peer *peer,
                                      const domi_served *served, const domus_answer *answer)
 {
-    int bytes = write_message_of_answer(gateway, peer, answer);
+    int bytes = pickle_message_of_answer(gateway, peer, answer);
 
     if (bytes < 0) {
         DOMI_COUNT(gateway, peer->record, refused, 1);
@@ -283,7 +283,7 @@ static int send_reply_to_asking_node(domi_cluster_gateway *gateway, domi_peer *p
                                          .id = served->id,
                                          .rest = gateway->message,
                                          .rest_size = (uint32_t)bytes};
-    return domi_send_envelope(gateway, peer, served->gateway, &envelope);
+    return domi_add_envelope_to_batch_of_link(gateway, peer, served->gateway, &envelope);
 }
 
 /* Send the answer of an actor here, a reply or a failure, to the node that has asked. */
@@ -294,10 +294,10 @@ static void send_answer_to_asking_node(domi_cluster_gateway *gateway, domi_peer 
                                    : send_reply_to_asking_node(gateway, peer, served, answer);
 
     if (error != 0)
-        domi_served_send_failure(gateway, peer, served->gateway, served->id, error);
+        domi_send_failure_of_ask_to_node(gateway, peer, served->gateway, served->id, error);
 }
 
-int domi_asks_send_answer_to_asking_node(domus_stack *stack, void *self, const domus_answer *answer)
+int domi_asks_on_answer_send_it_to_node(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domi_cluster_gateway *gateway = self;
 
@@ -308,17 +308,17 @@ int domi_asks_send_answer_to_asking_node(domus_stack *stack, void *self, const d
         if (answer->error != 0)
             return 0;
         int error = domus_sleep_add(stack, DOMI_LONG_NS, UINT64_MAX);
-        return error != 0 ? error : domus_wait_first(stack, domi_asks_send_answer_to_asking_node);
+        return error != 0 ? error : domus_wait_first(stack, domi_asks_on_answer_send_it_to_node);
     }
-    domi_served *served = domi_served_find_by_tag(gateway, answer->tag);
+    domi_served *served = domi_served_find_ask_by_tag(gateway, answer->tag);
     if (served != NULL) {
         domi_peer *peer = served->peer;
         const domi_served what = *served;
-        domi_served_free_entry(gateway, served);
+        domi_served_free_entry_of_ask(gateway, served);
         if (peer != NULL)
             send_answer_to_asking_node(gateway, peer, &what, answer);
     }
-    return domus_wait_first(stack, domi_asks_send_answer_to_asking_node);
+    return domus_wait_first(stack, domi_asks_on_answer_send_it_to_node);
 }
 
 void domi_asks_free_tables(domi_cluster_gateway *gateway)

@@ -29,8 +29,8 @@ void domi_publish_on_cluster_subject(domi_cluster_gateway *gateway, const char *
         domus_nats_publish_free(&publish);
 }
 
-static void publish_batch(domi_cluster_gateway *gateway, const domi_peer *peer, uint32_t index,
-                          domus_slice batch)
+static void publish_batch_to_gateway_of_peer(domi_cluster_gateway *gateway, const domi_peer *peer,
+                                             uint32_t index, domus_slice batch)
 {
     char subject[64];
 
@@ -39,8 +39,8 @@ static void publish_batch(domi_cluster_gateway *gateway, const domi_peer *peer, 
 }
 
 /* Add the change of the bytes that a link has queued to the count in its node's record. */
-static void update_queued_bytes_of_link(domi_cluster_gateway *gateway, domi_peer *peer,
-                                        uint32_t index)
+static void update_queued_bytes_of_node_by_link(domi_cluster_gateway *gateway, domi_peer *peer,
+                                                uint32_t index)
 {
     int64_t delta = (int64_t)(peer->links[index]->queued_bytes - peer->counted[index]);
 
@@ -55,9 +55,9 @@ static void publish_built_batch_of_link(domi_cluster_gateway *gateway, domi_peer
 
     if (domi_link_get_next_batch(peer->links[index], domus_now_ns(gateway->stack), probes,
                                  &batch) == 1)
-        publish_batch(gateway, peer, index, batch);
+        publish_batch_to_gateway_of_peer(gateway, peer, index, batch);
     gateway->has_torn |= peer->links[index]->is_torn;
-    update_queued_bytes_of_link(gateway, peer, index);
+    update_queued_bytes_of_node_by_link(gateway, peer, index);
 }
 
 /* Call `act` for each link of this gateway to each gateway of each peer. */
@@ -83,7 +83,7 @@ static void publish_batch_or_probe_of_link(domi_cluster_gateway *gateway, domi_p
         probes && (peer->asks != 0 || peer->watched != 0 || peer->links[index]->is_broken));
 }
 
-void domi_links_flush_all(domi_cluster_gateway *gateway, bool probes)
+void domi_links_publish_all_batches(domi_cluster_gateway *gateway, bool probes)
 {
     call_for_each_link(gateway, publish_batch_or_probe_of_link, probes);
 }
@@ -96,7 +96,7 @@ static void resend_batches_of_link(domi_cluster_gateway *gateway, domi_peer *pee
 
     while (domi_link_get_batch_to_resend(peer->links[index], domus_now_ns(gateway->stack), all,
                                          &cursor, &batch) == 1) {
-        publish_batch(gateway, peer, index, batch);
+        publish_batch_to_gateway_of_peer(gateway, peer, index, batch);
         DOMI_COUNT(gateway, peer->record, resent, 1);
     }
 }
@@ -123,8 +123,8 @@ void domi_links_send_owed_confirmations(domi_cluster_gateway *gateway)
     call_for_each_link(gateway, send_owed_confirmation_of_link, false);
 }
 
-static void note_if_link_is_unconfirmed(domi_cluster_gateway *gateway, domi_peer *peer,
-                                        uint32_t index, bool unused)
+static void flag_gateway_if_link_is_unconfirmed(domi_cluster_gateway *gateway, domi_peer *peer,
+                                                uint32_t index, bool unused)
 {
     const domi_link *link = peer->links[index];
 
@@ -136,7 +136,7 @@ static void note_if_link_is_unconfirmed(domi_cluster_gateway *gateway, domi_peer
 bool domi_links_have_unconfirmed_batches(domi_cluster_gateway *gateway)
 {
     gateway->has_unconfirmed = false;
-    call_for_each_link(gateway, note_if_link_is_unconfirmed, false);
+    call_for_each_link(gateway, flag_gateway_if_link_is_unconfirmed, false);
     return gateway->has_unconfirmed;
 }
 
@@ -146,21 +146,21 @@ bool domi_link_is_unconfirmed_too_long(const domi_cluster_gateway *gateway, cons
            domus_now_ns(gateway->stack) - link->waits_ns > gateway->cluster->options.down_after_ns;
 }
 
-void domi_start_resend_timer(domi_cluster_gateway *gateway)
+void domi_start_resend_timer_if_none(domi_cluster_gateway *gateway)
 {
     if (!gateway->ticks)
         gateway->ticks = domus_after(gateway->stack, TICK_NS, &domi_tick_type, NULL, NULL) == 0;
 }
 
-void domi_links_flush_at_end_of_phase(domi_cluster_gateway *gateway)
+void domi_links_plan_publish_at_phase_end(domi_cluster_gateway *gateway)
 {
     if (!gateway->is_due)
         gateway->is_due = domus_later(gateway->stack) == 0;
-    domi_start_resend_timer(gateway);
+    domi_start_resend_timer_if_none(gateway);
 }
 
-int domi_send_envelope(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t index,
-                       const domi_wire_envelope *envelope)
+int domi_add_envelope_to_batch_of_link(domi_cluster_gateway *gateway, domi_peer *peer,
+                                       uint16_t index, const domi_wire_envelope *envelope)
 {
     if (index >= peer->record->gateways)
         return -EINVAL;
@@ -179,15 +179,15 @@ int domi_send_envelope(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t 
         gateway->has_torn |= link->is_torn;
     if (domi_link_is_next_batch_full(link))
         publish_built_batch_of_link(gateway, peer, index, false);
-    update_queued_bytes_of_link(gateway, peer, index);
-    domi_links_flush_at_end_of_phase(gateway);
+    update_queued_bytes_of_node_by_link(gateway, peer, index);
+    domi_links_plan_publish_at_phase_end(gateway);
     return error;
 }
 
-void domi_send_envelope_or_tear_link(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t index,
-                                     const domi_wire_envelope *envelope)
+void domi_add_envelope_or_mark_link_torn(domi_cluster_gateway *gateway, domi_peer *peer,
+                                         uint16_t index, const domi_wire_envelope *envelope)
 {
-    int error = domi_send_envelope(gateway, peer, index, envelope);
+    int error = domi_add_envelope_to_batch_of_link(gateway, peer, index, envelope);
 
     if ((error != -ENOMEM && error != -ENOBUFS) || peer->links[index] == NULL)
         return;
@@ -197,8 +197,8 @@ void domi_send_envelope_or_tear_link(domi_cluster_gateway *gateway, domi_peer *p
 
 /* --- names of addresses, and messages --------------------------------------------------------- */
 
-void domi_name_of_address_for_nodes(domi_cluster_gateway *gateway, domus_address address,
-                                    domus_remote_name *ret_name)
+void domi_name_of_address_on_wire(domi_cluster_gateway *gateway, domus_address address,
+                                  domus_remote_name *ret_name)
 {
     if (domus_remote_name_of(gateway->stack, address, ret_name) != 0)
         *ret_name = (domus_remote_name){.lease = 0};
@@ -206,12 +206,12 @@ void domi_name_of_address_for_nodes(domi_cluster_gateway *gateway, domus_address
         ret_name->node = gateway->cluster->id;
 }
 
-void domi_name_of_current_sender(domi_cluster_gateway *gateway, bool is_ask,
-                                 domus_remote_name *ret_name)
+void domi_name_of_current_sender_on_wire(domi_cluster_gateway *gateway, bool is_ask,
+                                         domus_remote_name *ret_name)
 {
-    domi_name_of_address_for_nodes(gateway, domus_sender(gateway->stack), ret_name);
+    domi_name_of_address_on_wire(gateway, domus_sender(gateway->stack), ret_name);
     if (is_ask && ret_name->lease == 0)
-        domi_name_of_address_for_nodes(gateway, domus_self(gateway->stack), ret_name);
+        domi_name_of_address_on_wire(gateway, domus_self(gateway->stack), ret_name);
 }
 
 int domi_address_of_remote_name(domi_cluster_gateway *gateway, const domus_remote_name *name,
@@ -249,7 +249,7 @@ int domi_gateway_pickle_message(domi_cluster_gateway *gateway, const domus_type 
                                 gateway->message, cluster->options.message_max, &size, NULL, 0);
 
     if (error != 0)
-        domi_log_type_that_cannot_travel(gateway, type, error);
+        domi_log_type_without_pickling_once(gateway, type, error);
     return error != 0 ? error : (int)size;
 }
 

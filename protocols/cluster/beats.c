@@ -13,7 +13,7 @@ void domi_heartbeat_publish(domi_cluster_gateway *gateway, uint8_t state)
 
 /* The rate of heartbeats is limited, so that a stranger who makes up nodes cannot make this node
  * send heartbeats all the time. */
-void domi_heartbeat_publish_now(domi_cluster_gateway *gateway)
+void domi_heartbeat_publish_unless_recent(domi_cluster_gateway *gateway)
 {
     uint64_t since_ns = domus_now_ns(gateway->stack) - gateway->beat_ns;
 
@@ -21,9 +21,9 @@ void domi_heartbeat_publish_now(domi_cluster_gateway *gateway)
         domi_heartbeat_publish(gateway, DOMI_BEAT_UP);
 }
 
-void domi_tell_gateways_of_nodes(domi_cluster_gateway *gateway)
+void domi_tell_gateways_that_nodes_changed(domi_cluster_gateway *gateway)
 {
-    domi_peers_give_up_downed_nodes(gateway);
+    domi_peers_follow_downs_of_nodes(gateway);
     domi_log_changes_of_nodes(gateway);
     if (!domi_cluster_is_open(gateway->cluster))
         /* gateways that are not open yet read the table of nodes at their first heartbeat */

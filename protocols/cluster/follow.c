@@ -6,8 +6,8 @@
 
 /* --- losing a peer ---------------------------------------------------------------------------- */
 
-void domi_peer_break_link(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t index,
-                          bool is_told)
+void domi_peer_end_session_of_link(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t index,
+                                   bool is_told)
 {
     uint64_t lost = domi_link_end_session(peer->links[index], is_told);
     int64_t delta = -(int64_t)peer->counted[index];
@@ -15,29 +15,29 @@ void domi_peer_break_link(domi_cluster_gateway *gateway, domi_peer *peer, uint16
     peer->counted[index] = 0;
     domi_node_count_queued_bytes(gateway, peer->record, delta);
     DOMI_COUNT(gateway, peer->record, lost, lost);
-    domi_served_cancel_all_of_gateway(gateway, peer, index);
+    domi_served_cancel_asks_of_peer_gateway(gateway, peer, index);
     domi_watching_end_for_gateway(gateway, peer, index);
     domi_grain_forget_returned_parts(peer, index);
     if (index != domi_gateway_index_at_peer(gateway, peer))
         return;
-    domi_asks_fail_to_peer(gateway, peer, -EHOSTDOWN);
+    domi_asks_fail_all_of_peer(gateway, peer, -EHOSTDOWN);
     domi_watched_report_all_lost(gateway, peer);
-    domi_routes_handle_lost_peer(gateway, peer);
+    domi_routes_leave_lost_peer(gateway, peer);
 }
 
-void domi_peer_break_all_links(domi_cluster_gateway *gateway, domi_peer *peer)
+void domi_peer_end_sessions_of_all_links(domi_cluster_gateway *gateway, domi_peer *peer)
 {
     for (uint16_t i = 0; i < peer->record->gateways; i++) {
         if (peer->links[i] != NULL)
-            domi_peer_break_link(gateway, peer, i, false);
+            domi_peer_end_session_of_link(gateway, peer, i, false);
     }
     if (peer->links[domi_gateway_index_at_peer(gateway, peer)] != NULL)
         return;
     /* There may be asks and watches to the peer without a link, because it could not be made; they
      * fail here. */
-    domi_asks_fail_to_peer(gateway, peer, -EHOSTDOWN);
+    domi_asks_fail_all_of_peer(gateway, peer, -EHOSTDOWN);
     domi_watched_report_all_lost(gateway, peer);
-    domi_routes_handle_lost_peer(gateway, peer);
+    domi_routes_leave_lost_peer(gateway, peer);
 }
 
 #define ENDED_AT_A_TIME 64u
@@ -65,7 +65,7 @@ typedef struct seen_record {
     bool is_ended;
 } seen_record;
 
-static uint32_t copy_records_of_nodes(domus_cluster *cluster, seen_record *seen)
+static uint32_t copy_downs_and_ends_of_nodes(domus_cluster *cluster, seen_record *seen)
 {
     uint32_t count = 0;
 
@@ -109,17 +109,17 @@ static void release_ended_node(domi_cluster_gateway *gateway, uint64_t id)
         domi_wide_remove_ended_node(&cluster->wide, id);
 }
 
-void domi_peers_give_up_downed_nodes(domi_cluster_gateway *gateway)
+void domi_peers_follow_downs_of_nodes(domi_cluster_gateway *gateway)
 {
     seen_record seen[DOMUS_CLUSTER_NODES_MAX];
-    uint32_t count = copy_records_of_nodes(gateway->cluster, seen);
+    uint32_t count = copy_downs_and_ends_of_nodes(gateway->cluster, seen);
 
     for (uint32_t i = 0; i < count; i++) {
         domi_peer *peer = domi_peer_find(gateway, seen[i].id);
         if (peer != NULL && (peer->downs != seen[i].downs || seen[i].is_ended)) {
             peer->downs = seen[i].downs;
-            domi_peer_break_all_links(gateway, peer);
-            domi_interest_forget_peer(peer);
+            domi_peer_end_sessions_of_all_links(gateway, peer);
+            domi_interest_forget_what_peer_knows(peer);
         }
         if (seen[i].is_ended)
             release_ended_node(gateway, seen[i].id);

@@ -28,7 +28,7 @@ static const domus_type begin_type = {.name = "cluster begin"};
 static const domus_type subscribe_type = {.name = "cluster subscribe"};
 static const domus_type left_type = {.name = "cluster left"};
 
-static domi_cluster_gateway *begin_turn_of_gateway(domus_stack *stack, void *self)
+static domi_cluster_gateway *set_stack_of_gateway(domus_stack *stack, void *self)
 {
     domi_cluster_gateway *gateway = self;
 
@@ -52,7 +52,8 @@ static void ask_node_which_idle_actors_ended(domi_cluster_gateway *gateway, domi
         return;
     const domi_wire_envelope envelope = {
         .kind = DOMI_TO_ARE_ALIVE, .rest = bytes, .rest_size = count * DOMI_NAME_BYTES};
-    (void)domi_send_envelope(gateway, peer, domi_gateway_index_at_peer(gateway, peer), &envelope);
+    (void)domi_add_envelope_to_batch_of_link(gateway, peer,
+                                             domi_gateway_index_at_peer(gateway, peer), &envelope);
 }
 
 /* Break the links that have lost messages, or whose batches were not confirmed for too long. */
@@ -63,12 +64,12 @@ static void break_torn_and_stuck_links(domi_cluster_gateway *gateway)
         for (uint16_t i = 0; i < peer->record->gateways; i++) {
             const domi_link *link = peer->links[i];
             if (link != NULL && (link->is_torn || domi_link_is_unconfirmed_too_long(gateway, link)))
-                domi_peer_break_link(gateway, peer, i, false);
+                domi_peer_end_session_of_link(gateway, peer, i, false);
         }
     }
 }
 
-static void check_links_and_idle_addresses(domi_cluster_gateway *gateway)
+static void break_bad_links_and_ask_for_ended(domi_cluster_gateway *gateway)
 {
     bool is_time = ++gateway->beats % IDLE_BEATS == 0;
 
@@ -79,83 +80,82 @@ static void check_links_and_idle_addresses(domi_cluster_gateway *gateway)
     }
 }
 
-static int handle_heartbeat_timer(domus_stack *stack, void *self, const void *payload)
+static int beat_and_check_nodes_at_timer(domus_stack *stack, void *self, const void *payload)
 {
-    domi_cluster_gateway *gateway = begin_turn_of_gateway(stack, self);
+    domi_cluster_gateway *gateway = set_stack_of_gateway(stack, self);
 
     (void)payload;
     if (gateway->index == 0) {
         if (!gateway->has_left)
             domi_heartbeat_publish(gateway, gateway->is_leaving ? DOMI_BEAT_LEAVING : DOMI_BEAT_UP);
         if (domi_nodes_check_for_silence(gateway).has_changed)
-            domi_tell_gateways_of_nodes(gateway);
+            domi_tell_gateways_that_nodes_changed(gateway);
         domi_log_changes_of_nodes(gateway);
     }
-    domi_peers_give_up_downed_nodes(gateway);
+    domi_peers_follow_downs_of_nodes(gateway);
     /* Waiting messages fail here if they have waited too long, before the others are sent again: a
      * message that always comes back must not wait for ever. */
     domi_routes_fail_old_messages(gateway);
     domi_routes_follow_table_of_parts(gateway);
-    check_links_and_idle_addresses(gateway);
+    break_bad_links_and_ask_for_ended(gateway);
     domi_asks_forget_after_deadline(gateway);
     domi_watched_report_room(gateway);
-    domi_interest_check_at_heartbeat(gateway);
-    domi_links_flush_all(gateway, true);
+    domi_interest_check_groups_at_heartbeat(gateway);
+    domi_links_publish_all_batches(gateway, true);
     return 0;
 }
 
-static int handle_change_of_nodes(domus_stack *stack, void *self, const void *payload)
+static int follow_changed_states_of_nodes(domus_stack *stack, void *self, const void *payload)
 {
-    domi_cluster_gateway *gateway = begin_turn_of_gateway(stack, self);
+    domi_cluster_gateway *gateway = set_stack_of_gateway(stack, self);
 
     (void)payload;
-    domi_peers_give_up_downed_nodes(gateway);
+    domi_peers_follow_downs_of_nodes(gateway);
     domi_routes_follow_table_of_parts(gateway);
     domi_watched_report_room(gateway);
-    domi_interest_send_changes_to_nodes(gateway);
+    domi_interest_send_changes_to_all_nodes(gateway);
     return 0;
 }
 
 /* --- batches ---------------------------------------------------------------------------------- */
 
-static int flush_links_at_end_of_phase(domus_stack *stack, void *self, const void *payload)
+static int publish_batches_at_end_of_phase(domus_stack *stack, void *self, const void *payload)
 {
-    domi_cluster_gateway *gateway = begin_turn_of_gateway(stack, self);
+    domi_cluster_gateway *gateway = set_stack_of_gateway(stack, self);
 
     (void)payload;
     gateway->is_due = false;
     if (gateway->has_torn)
         break_torn_and_stuck_links(gateway);
-    domi_links_flush_all(gateway, false);
+    domi_links_publish_all_batches(gateway, false);
     if (domi_routes_let_local_actors_put_directly(gateway))
-        domi_links_flush_at_end_of_phase(gateway);
+        domi_links_plan_publish_at_phase_end(gateway);
     return 0;
 }
 
 static int resend_unconfirmed_batches(domus_stack *stack, void *self, const void *payload)
 {
-    domi_cluster_gateway *gateway = begin_turn_of_gateway(stack, self);
+    domi_cluster_gateway *gateway = set_stack_of_gateway(stack, self);
 
     (void)payload;
     gateway->ticks = false;
     domi_links_send_owed_confirmations(gateway);
     domi_links_resend_unconfirmed(gateway, false);
     if (domi_links_have_unconfirmed_batches(gateway))
-        domi_start_resend_timer(gateway);
+        domi_start_resend_timer_if_none(gateway);
     return 0;
 }
 
-static int handle_bytes_of_subscription(domus_stack *stack, void *self, const void *payload)
+static int receive_nats_message_of_gateway(domus_stack *stack, void *self, const void *payload)
 {
-    domi_handle_received_nats_bytes(begin_turn_of_gateway(stack, self),
-                                    domus_nats_payload(payload));
+    domi_receive_heartbeat_or_batch(set_stack_of_gateway(stack, self), domus_nats_payload(payload));
     return 0;
 }
 
 /* Handle an event of NATS's client: the connection to the servers was made, or is lost. */
-static int handle_connection_event(domus_stack *stack, void *self, const void *payload)
+static int beat_and_resend_when_nats_reconnects(domus_stack *stack, void *self, const void *payload)
 {
-    domi_cluster_gateway *gateway = begin_turn_of_gateway(stack, self);
+    domi_cluster_gateway *gateway = set_stack_of_gateway(stack, self);
     const domus_nats_event *event = payload;
     bool is_connected = event->happening == DOMUS_NATS_CONNECTED;
 
@@ -180,7 +180,7 @@ static int handle_connection_event(domus_stack *stack, void *self, const void *p
 
 static int cancel_ask_to_remote_actor(domus_stack *stack, void *self, const void *payload)
 {
-    domi_cluster_gateway *gateway = begin_turn_of_gateway(stack, self);
+    domi_cluster_gateway *gateway = set_stack_of_gateway(stack, self);
     domus_kept kept = ((const domus_remote_cancelled_ask *)payload)->kept;
     uint64_t id;
 
@@ -192,7 +192,8 @@ static int cancel_ask_to_remote_actor(domus_stack *stack, void *self, const void
     domi_peer *peer = ask->peer;
     const domi_wire_envelope envelope = {.kind = DOMI_TO_CANCEL, .id = id};
     domi_ask_free_entry(gateway, ask);
-    (void)domi_send_envelope(gateway, peer, domi_gateway_index_at_peer(gateway, peer), &envelope);
+    (void)domi_add_envelope_to_batch_of_link(gateway, peer,
+                                             domi_gateway_index_at_peer(gateway, peer), &envelope);
     return 0;
 }
 
@@ -203,20 +204,20 @@ static void send_stop_to_remote_actor(domi_cluster_gateway *gateway, uint8_t kin
     const domi_wire_envelope envelope = {.kind = kind, .to = *to};
 
     if (peer != NULL && domi_peer_is_up(gateway, peer))
-        (void)domi_send_envelope(gateway, peer, domi_gateway_index_at_peer(gateway, peer),
-                                 &envelope);
+        (void)domi_add_envelope_to_batch_of_link(
+            gateway, peer, domi_gateway_index_at_peer(gateway, peer), &envelope);
 }
 
-static int stop_remote_actor(domus_stack *stack, void *self, const void *payload)
+static int send_stop_of_remote_actor(domus_stack *stack, void *self, const void *payload)
 {
-    send_stop_to_remote_actor(begin_turn_of_gateway(stack, self), DOMI_TO_STOP,
+    send_stop_to_remote_actor(set_stack_of_gateway(stack, self), DOMI_TO_STOP,
                               &((const domus_remote_stop *)payload)->name);
     return 0;
 }
 
-static int stop_remote_actor_after_mail(domus_stack *stack, void *self, const void *payload)
+static int send_stop_of_remote_actor_after_mail(domus_stack *stack, void *self, const void *payload)
 {
-    domi_cluster_gateway *gateway = begin_turn_of_gateway(stack, self);
+    domi_cluster_gateway *gateway = set_stack_of_gateway(stack, self);
     domus_remote_message message;
 
     (void)payload;
@@ -233,14 +234,15 @@ static int reply_that_node_has_left(domus_stack *stack, void *self, const domus_
 
 /* Go on with leaving: all parts of grains were given to other nodes, or the time for that is
  * over. */
-static int leave_when_parts_are_given(domus_stack *stack, void *self, const domus_answer *answer)
+static int leave_cluster_when_parts_are_given(domus_stack *stack, void *self,
+                                              const domus_answer *answer)
 {
-    domi_cluster_gateway *gateway = begin_turn_of_gateway(stack, self);
+    domi_cluster_gateway *gateway = set_stack_of_gateway(stack, self);
 
     (void)answer;
     gateway->has_left = true;
     atomic_store_explicit(&gateway->cluster->parts->ends_lease, true, memory_order_relaxed);
-    domi_links_flush_all(gateway, false);
+    domi_links_publish_all_batches(gateway, false);
     domi_heartbeat_publish(gateway, DOMI_BEAT_LEFT);
     return domus_ask_within(stack, gateway->client, &domus_nats_flush_type, NULL,
                             gateway->cluster->options.heartbeat_ns, reply_that_node_has_left);
@@ -256,7 +258,7 @@ static int reply_that_gateway_has_begun(domus_stack *stack, void *self, const vo
  * node leaves. */
 static int begin_to_leave_cluster(domus_stack *stack, void *self, const void *payload)
 {
-    domi_cluster_gateway *gateway = begin_turn_of_gateway(stack, self);
+    domi_cluster_gateway *gateway = set_stack_of_gateway(stack, self);
     domus_address warden = gateway->cluster->parts->warden;
 
     (void)payload;
@@ -264,10 +266,11 @@ static int begin_to_leave_cluster(domus_stack *stack, void *self, const void *pa
         return domus_reply(stack, &left_type, NULL);
     gateway->is_leaving = true;
     if (warden.house == NULL)
-        return leave_when_parts_are_given(stack, gateway, NULL);
+        return leave_cluster_when_parts_are_given(stack, gateway, NULL);
     domi_heartbeat_publish(gateway, DOMI_BEAT_LEAVING);
     return domus_ask_within(stack, warden, &domi_give_all_type, NULL,
-                            gateway->cluster->options.down_after_ns, leave_when_parts_are_given);
+                            gateway->cluster->options.down_after_ns,
+                            leave_cluster_when_parts_are_given);
 }
 
 /* --- begin and end of a gateway --------------------------------------------------------------- */
@@ -276,7 +279,7 @@ static int pickle_address_as_name(void *context, domus_address address, unsigned
 {
     domus_remote_name name;
 
-    domi_name_of_address_for_nodes(context, address, &name);
+    domi_name_of_address_on_wire(context, address, &name);
     domi_remote_name_write(&name, bytes);
     return (int)DOMI_NAME_BYTES;
 }
@@ -293,18 +296,18 @@ static int unpickle_address_from_name(void *context, const unsigned char *bytes,
 }
 
 /* Begin the conversation in which the gateway makes all asks in the name of remote actors. */
-static int begin_conversation_that_asks(domus_stack *stack, void *self, const void *payload)
+static int begin_conversation_for_remote_asks(domus_stack *stack, void *self, const void *payload)
 {
-    domi_cluster_gateway *gateway = begin_turn_of_gateway(stack, self);
+    domi_cluster_gateway *gateway = set_stack_of_gateway(stack, self);
     int error = domus_sleep_add(stack, DOMI_LONG_NS, UINT64_MAX);
 
     (void)payload;
     if (error == 0)
         error = domus_conversation_of(stack, &gateway->asker);
-    return error != 0 ? error : domus_wait_first(stack, domi_asks_send_answer_to_asking_node);
+    return error != 0 ? error : domus_wait_first(stack, domi_asks_on_answer_send_it_to_node);
 }
 
-static int fail_gateway_without_subscription(domus_stack *stack, void *self,
+static int fail_if_gateway_is_not_subscribed(domus_stack *stack, void *self,
                                              const domus_answer *answer)
 {
     (void)stack, (void)self;
@@ -329,7 +332,7 @@ static int subscribe_to_cluster_subject(domus_stack *stack, domi_cluster_gateway
 
 static int subscribe_to_gateway_subjects(domus_stack *stack, void *self, const void *payload)
 {
-    domi_cluster_gateway *gateway = begin_turn_of_gateway(stack, self);
+    domi_cluster_gateway *gateway = set_stack_of_gateway(stack, self);
     char inbox[64];
 
     (void)payload;
@@ -338,7 +341,7 @@ static int subscribe_to_gateway_subjects(domus_stack *stack, void *self, const v
     int error = subscribe_to_cluster_subject(stack, gateway, inbox);
     if (error == 0 && gateway->index == 0)
         error = subscribe_to_cluster_subject(stack, gateway, "b");
-    return error != 0 ? error : domus_wait_all(stack, fail_gateway_without_subscription);
+    return error != 0 ? error : domus_wait_all(stack, fail_if_gateway_is_not_subscribed);
 }
 
 void domi_cluster_fill_client_options(const domus_cluster_options *options,
@@ -394,7 +397,7 @@ static int spread_grains_over_cluster(domi_cluster_gateway *gateway)
     return error;
 }
 
-static int begin_gateway(domus_stack *stack, domi_cluster_gateway *gateway)
+static int open_gateway_and_its_nats_client(domus_stack *stack, domi_cluster_gateway *gateway)
 {
     const domus_cluster_options *options = &gateway->cluster->options;
     const domus_remote_options remote = {.addresses_max = options->addresses_max,
@@ -432,10 +435,10 @@ static int begin_gateway(domus_stack *stack, domi_cluster_gateway *gateway)
     return error;
 }
 
-static int on_mount_gateway(domus_stack *stack, void *self)
+static int begin_gateway_at_mount_or_clean_up(domus_stack *stack, void *self)
 {
-    domi_cluster_gateway *gateway = begin_turn_of_gateway(stack, self);
-    int error = begin_gateway(stack, gateway);
+    domi_cluster_gateway *gateway = set_stack_of_gateway(stack, self);
+    int error = open_gateway_and_its_nats_client(stack, gateway);
 
     /* clean up here, because on_stop is not called when on_mount has failed */
     if (error != 0) {
@@ -450,9 +453,9 @@ static int on_mount_gateway(domus_stack *stack, void *self)
     return error;
 }
 
-static void on_stop_gateway(domus_stack *stack, void *self)
+static void free_memory_of_gateway_at_stop(domus_stack *stack, void *self)
 {
-    domi_cluster_gateway *gateway = begin_turn_of_gateway(stack, self);
+    domi_cluster_gateway *gateway = set_stack_of_gateway(stack, self);
 
     domi_watches_free_all(gateway);
     domi_routes_free(gateway);
@@ -466,24 +469,25 @@ const domus_behaviour domi_gateway_behaviour = {
     .name = "cluster gateway",
     .kind = DOMUS_CHANNELS,
     .state_size = sizeof(domi_cluster_gateway),
-    .on_mount = on_mount_gateway,
-    .on_stop = on_stop_gateway,
-    .on = (const domus_on[]){{&domus_nats_message_type, handle_bytes_of_subscription, 0},
-                             {&domus_later_type, flush_links_at_end_of_phase, 0},
+    .on_mount = begin_gateway_at_mount_or_clean_up,
+    .on_stop = free_memory_of_gateway_at_stop,
+    .on = (const domus_on[]){{&domus_nats_message_type, receive_nats_message_of_gateway, 0},
+                             {&domus_later_type, publish_batches_at_end_of_phase, 0},
                              {&domi_tick_type, resend_unconfirmed_batches, 0},
-                             {&beat_type, handle_heartbeat_timer, 0},
-                             {&domi_follow_type, handle_change_of_nodes, 0},
+                             {&beat_type, beat_and_check_nodes_at_timer, 0},
+                             {&domi_follow_type, follow_changed_states_of_nodes, 0},
                              {&domus_remote_cancel_type, cancel_ask_to_remote_actor, 0},
-                             {&domus_remote_watch_type, domi_handle_watch_on_remote_actor, 0},
-                             {&domus_remote_stop_type, stop_remote_actor, 0},
-                             {&domus_remote_stop_after_mail_type, stop_remote_actor_after_mail, 0},
-                             {&domus_remote_joined_type, domi_handle_first_member_of_group, 0},
-                             {&domus_down_type, domi_handle_end_of_watched_actor, 0},
-                             {&domi_spawn_type, domi_handle_ask_to_spawn, 0},
-                             {&domus_nats_event_type, handle_connection_event, 0},
+                             {&domus_remote_watch_type, domi_watched_begin_watch_for_local, 0},
+                             {&domus_remote_stop_type, send_stop_of_remote_actor, 0},
+                             {&domus_remote_stop_after_mail_type,
+                              send_stop_of_remote_actor_after_mail, 0},
+                             {&domus_remote_joined_type, domi_tell_nodes_of_first_group_member, 0},
+                             {&domus_down_type, domi_watching_tell_peers_of_end, 0},
+                             {&domi_spawn_type, domi_spawn_here_or_ask_peer_to, 0},
+                             {&domus_nats_event_type, beat_and_resend_when_nats_reconnects, 0},
                              {&domi_begun_type, reply_that_gateway_has_begun, 0},
                              {&domi_leave_type, begin_to_leave_cluster, 0},
-                             {&begin_type, begin_conversation_that_asks, 0},
+                             {&begin_type, begin_conversation_for_remote_asks, 0},
                              {&subscribe_type, subscribe_to_gateway_subjects, 0},
-                             {NULL, domi_handle_message_to_remote_actor, 0}},
+                             {NULL, domi_send_message_to_remote_actor, 0}},
 };

@@ -69,9 +69,9 @@ static void return_message_of_grain_to_node(domi_cluster_gateway *gateway, domi_
     back.kind = DOMI_TO_RETURN;
     back.error = envelope->kind;
     if (domi_peer_has_room_on_way(gateway, peer))
-        domi_send_envelope_or_tear_link(gateway, peer, to_gateway, &back);
+        domi_add_envelope_or_mark_link_torn(gateway, peer, to_gateway, &back);
     else if (envelope->kind == DOMI_TO_GRAIN_ASK)
-        domi_served_send_failure(gateway, peer, to_gateway, envelope->id, -ENOBUFS);
+        domi_send_failure_of_ask_to_node(gateway, peer, to_gateway, envelope->id, -ENOBUFS);
     else
         atomic_fetch_add_explicit(&gateway->cluster->dropped, 1, memory_order_relaxed);
 }
@@ -88,19 +88,19 @@ bool domi_grain_accept_or_return_message(domi_cluster_gateway *gateway, domi_pee
     if (is_here && (*byte & bit) == 0)
         return true;
     *byte |= bit;
-    domi_part_mark_holder_doubted(gateway->cluster, part);
+    domi_part_let_warden_check_holder(gateway->cluster, part);
     return_message_of_grain_to_node(gateway, peer, from_gateway, envelope);
     return false;
 }
 
-void domi_grain_answer_fence(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t from_gateway,
-                             uint64_t part)
+void domi_grain_confirm_fence_of_part(domi_cluster_gateway *gateway, domi_peer *peer,
+                                      uint16_t from_gateway, uint64_t part)
 {
     const domi_wire_envelope answer = {.kind = DOMI_TO_FENCED, .id = part};
 
     if (part < DOMUS_REMOTE_PARTS)
         peer->returns[from_gateway][part / 8] &= (unsigned char)~(1u << part % 8);
-    domi_send_envelope_or_tear_link(gateway, peer, from_gateway, &answer);
+    domi_add_envelope_or_mark_link_torn(gateway, peer, from_gateway, &answer);
 }
 
 void domi_grain_forget_returned_parts(domi_peer *peer, uint16_t from_gateway)
@@ -110,7 +110,7 @@ void domi_grain_forget_returned_parts(domi_peer *peer, uint16_t from_gateway)
 
 /* --- counts ----------------------------------------------------------------------------------- */
 
-static uint64_t load_count_of_grains(const _Atomic uint64_t *count)
+static uint64_t load_relaxed_counter(const _Atomic uint64_t *count)
 {
     return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)count, memory_order_relaxed);
 }
@@ -120,11 +120,11 @@ domus_cluster_grain_counts domus_cluster_count_grains(const domus_cluster *clust
     const domi_parts *parts = cluster->parts;
 
     return (domus_cluster_grain_counts){
-        .parts = load_count_of_grains(&parts->held),
-        .taken = load_count_of_grains(&parts->taken),
-        .given = load_count_of_grains(&parts->given),
-        .lost = load_count_of_grains(&parts->lost),
-        .waiting = load_count_of_grains(&parts->waiting),
-        .returned = load_count_of_grains(&parts->returned),
+        .parts = load_relaxed_counter(&parts->held),
+        .taken = load_relaxed_counter(&parts->taken),
+        .given = load_relaxed_counter(&parts->given),
+        .lost = load_relaxed_counter(&parts->lost),
+        .waiting = load_relaxed_counter(&parts->waiting),
+        .returned = load_relaxed_counter(&parts->returned),
     };
 }

@@ -28,7 +28,7 @@ static domi_held *take_first_held_message(domi_held_list *list)
     return held;
 }
 
-void domi_held_put_back_message(domi_route *route, domi_held *held)
+void domi_held_put_message_back_first(domi_route *route, domi_held *held)
 {
     held->next = route->waiting.first;
     route->waiting.first = held;
@@ -48,7 +48,8 @@ domi_held *domi_held_take_first_message(domi_route *route)
     return take_first_held_message(&route->waiting);
 }
 
-static void count_waiting_message(domi_cluster_gateway *gateway, const domi_held *held, bool more)
+static void add_or_subtract_waiting_message(domi_cluster_gateway *gateway, const domi_held *held,
+                                            bool more)
 {
     if (more) {
         gateway->waiting_bytes += sizeof *held + held->size;
@@ -72,14 +73,14 @@ int domi_held_make_message(domi_cluster_gateway *gateway, const unsigned char *b
     held->since_ns = domus_now_ns(gateway->stack);
     held->size = size;
     memcpy(held->bytes, bytes, size);
-    count_waiting_message(gateway, held, true);
+    add_or_subtract_waiting_message(gateway, held, true);
     *ret_held = held;
     return 0;
 }
 
 void domi_held_free_message(domi_cluster_gateway *gateway, domi_held *held)
 {
-    count_waiting_message(gateway, held, false);
+    add_or_subtract_waiting_message(gateway, held, false);
     free(held);
 }
 
@@ -116,11 +117,11 @@ static void fail_old_messages_in_list(domi_cluster_gateway *gateway, domi_held_l
 
 /* Make the warden check who has a part for which messages wait. This node, and the node that should
  * have the part, may both know only an old entry of it. */
-static void doubt_holder_of_part(domi_cluster_gateway *gateway, uint32_t part)
+static void ask_wardens_to_check_holder_of_part(domi_cluster_gateway *gateway, uint32_t part)
 {
     const domi_wire_envelope envelope = {.kind = DOMI_TO_DOUBT, .id = part};
 
-    domi_part_mark_holder_doubted(gateway->cluster, part);
+    domi_part_let_warden_check_holder(gateway->cluster, part);
     domi_lock_take(&gateway->cluster->lock);
     uint64_t wanted = gateway->cluster->parts->parts[part].wanted;
     domi_lock_give(&gateway->cluster->lock);
@@ -128,8 +129,8 @@ static void doubt_holder_of_part(domi_cluster_gateway *gateway, uint32_t part)
         return;
     domi_peer *peer = domi_peer_find_or_make(gateway, wanted);
     if (peer != NULL && domi_peer_is_up(gateway, peer))
-        (void)domi_send_envelope(gateway, peer, domi_gateway_index_at_peer(gateway, peer),
-                                 &envelope);
+        (void)domi_add_envelope_to_batch_of_link(
+            gateway, peer, domi_gateway_index_at_peer(gateway, peer), &envelope);
 }
 
 void domi_routes_fail_old_messages(domi_cluster_gateway *gateway)
@@ -144,7 +145,7 @@ void domi_routes_fail_old_messages(domi_cluster_gateway *gateway)
     for (uint32_t i = 0; i < DOMUS_REMOTE_PARTS; i++) {
         domi_route *route = &gateway->routes[i];
         if (route->returned.first != NULL || route->waiting.first != NULL)
-            doubt_holder_of_part(gateway, i);
+            ask_wardens_to_check_holder_of_part(gateway, i);
         fail_old_messages_in_list(gateway, &route->returned, error != 0 ? UINT64_MAX : before_ns,
                                   error != 0 ? error : -EHOSTDOWN);
         fail_old_messages_in_list(gateway, &route->waiting, error != 0 ? UINT64_MAX : before_ns,

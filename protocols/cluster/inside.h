@@ -200,7 +200,7 @@ struct domi_cluster_gateway {
      (void)atomic_fetch_add_explicit(&(gateway)->cluster->count, (by), memory_order_relaxed))
 
 /* Count a message from a server that was invalid, or whose receiver is not on this node. */
-static inline void domi_count_wrong_message(domi_cluster_gateway *gateway)
+static inline void domi_count_wrong_message_of_server(domi_cluster_gateway *gateway)
 {
     atomic_fetch_add_explicit(&gateway->cluster->wrong, 1, memory_order_relaxed);
 }
@@ -230,15 +230,15 @@ typedef struct domi_nodes_news {
 } domi_nodes_news;
 
 /* Change the table of nodes by a heartbeat of another node that has come. Gateway 0. */
-domi_nodes_news domi_nodes_handle_heartbeat(domi_cluster_gateway *gateway,
-                                            const domi_heartbeat *beat);
+domi_nodes_news domi_nodes_update_by_heartbeat(domi_cluster_gateway *gateway,
+                                               const domi_heartbeat *beat);
 
 /* Enter a node of which only an address has come so far into the table, and tell the runtime that
  * the node exists. Returns 0; -ESTALE when it has ended; -ENOSPC. Any gateway. */
 int domi_nodes_add_mentioned_node(domi_cluster_gateway *gateway, uint64_t id);
 
 /* Record that a batch has come from a node, so that node hears this one. Any gateway. */
-void domi_nodes_note_batch_of_node(domi_cluster_gateway *gateway, domi_node_record *record);
+void domi_nodes_mark_node_up_after_batch(domi_cluster_gateway *gateway, domi_node_record *record);
 
 /* End or mark down nodes that are silent too long; remove ended ones without holders. Gateway 0. */
 domi_nodes_news domi_nodes_check_for_silence(domi_cluster_gateway *gateway);
@@ -248,7 +248,7 @@ uint32_t domi_nodes_write_own_heartbeat(domi_cluster_gateway *gateway, uint8_t s
                                         unsigned char *bytes);
 
 /* Tell the runtime whether a node's actors can get messages, by the node's state. Any gateway. */
-void domi_node_tell_runtime_state(domi_cluster_gateway *gateway, domi_node_record *record);
+void domi_node_tell_runtime_if_it_is_up(domi_cluster_gateway *gateway, domi_node_record *record);
 
 /* Add `delta` to the count of bytes that are on the way to a node. Any gateway. */
 void domi_node_count_queued_bytes(domi_cluster_gateway *gateway, domi_node_record *record,
@@ -277,13 +277,14 @@ bool domi_peer_has_room_on_way(domi_cluster_gateway *gateway, const domi_peer *p
 
 /* Add an envelope to the link to the peer's gateway `index`, which publishes it at the end of this
  * phase. Returns 0; -ENOMEM; -EMSGSIZE; -EHOSTDOWN; -ENOBUFS. */
-int domi_send_envelope(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t index,
-                       const domi_wire_envelope *envelope);
-/* Send as domi_send_envelope() does, for an envelope that the node must not miss: without memory
- * the link is broken at the next flush, so that both nodes know that everything under way is lost.
+int domi_add_envelope_to_batch_of_link(domi_cluster_gateway *gateway, domi_peer *peer,
+                                       uint16_t index, const domi_wire_envelope *envelope);
+/* Send as domi_add_envelope_to_batch_of_link() does, for an envelope that the node must not miss:
+ * without memory the link is broken at the next flush, so that both nodes know that everything
+ * under way is lost.
  */
-void domi_send_envelope_or_tear_link(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t index,
-                                     const domi_wire_envelope *envelope);
+void domi_add_envelope_or_mark_link_torn(domi_cluster_gateway *gateway, domi_peer *peer,
+                                         uint16_t index, const domi_wire_envelope *envelope);
 
 /* Returns the index of the peer's gateway to which this gateway sends everything but answers. */
 static inline uint16_t domi_gateway_index_at_peer(const domi_cluster_gateway *gateway,
@@ -293,7 +294,7 @@ static inline uint16_t domi_gateway_index_at_peer(const domi_cluster_gateway *ga
 }
 
 /* Publish the batches of all links; resend unconfirmed batches, those that are due or `all`. */
-void domi_links_flush_all(domi_cluster_gateway *gateway, bool probes);
+void domi_links_publish_all_batches(domi_cluster_gateway *gateway, bool probes);
 void domi_links_resend_unconfirmed(domi_cluster_gateway *gateway, bool all);
 /* Send a batch without envelopes on each link that owes a confirmation and has nothing else. */
 void domi_links_send_owed_confirmations(domi_cluster_gateway *gateway);
@@ -302,20 +303,20 @@ bool domi_links_have_unconfirmed_batches(domi_cluster_gateway *gateway);
 /* Returns whether batches on a link are unconfirmed for so long that the link counts as broken. */
 bool domi_link_is_unconfirmed_too_long(const domi_cluster_gateway *gateway, const domi_link *link);
 /* Start the timer that checks for unconfirmed batches (domi_tick_type), unless it runs. */
-void domi_start_resend_timer(domi_cluster_gateway *gateway);
-/* Make sure that domi_links_flush_all() runs at the end of this phase, and
+void domi_start_resend_timer_if_none(domi_cluster_gateway *gateway);
+/* Make sure that domi_links_publish_all_batches() runs at the end of this phase, and
  * domi_links_resend_unconfirmed() later. */
-void domi_links_flush_at_end_of_phase(domi_cluster_gateway *gateway);
+void domi_links_plan_publish_at_phase_end(domi_cluster_gateway *gateway);
 /* Publish bytes in NATS on a subject that begins with the cluster's name. Consumes the slice. */
 void domi_publish_on_cluster_subject(domi_cluster_gateway *gateway, const char *subject,
                                      domus_slice bytes);
 /* Write an address as a name for other nodes: HERE becomes this node's id; nobody, a lease of 0. */
-void domi_name_of_address_for_nodes(domi_cluster_gateway *gateway, domus_address address,
-                                    domus_remote_name *ret_name);
+void domi_name_of_address_on_wire(domi_cluster_gateway *gateway, domus_address address,
+                                  domus_remote_name *ret_name);
 /* Write the name of the current message's sender. An asker without an address, such as a foreign
  * thread, is given the name of this gateway, which receives the answer in its place. */
-void domi_name_of_current_sender(domi_cluster_gateway *gateway, bool is_ask,
-                                 domus_remote_name *ret_name);
+void domi_name_of_current_sender_on_wire(domi_cluster_gateway *gateway, bool is_ask,
+                                         domus_remote_name *ret_name);
 /* Find the address for a name that has come from another node. Returns 0; a negative errno. */
 int domi_address_of_remote_name(domi_cluster_gateway *gateway, const domus_remote_name *name,
                                 domus_address *ret_address);
@@ -329,21 +330,21 @@ int domi_gateway_unpickle_message(domi_cluster_gateway *gateway, domus_slice mes
 /* --- send.c ----------------------------------------------------------------------------------- */
 
 /* Handle a message to a remote actor, which has come to the gateway (domus/remote.h). */
-int domi_handle_message_to_remote_actor(domus_stack *stack, void *self, const void *payload);
+int domi_send_message_to_remote_actor(domus_stack *stack, void *self, const void *payload);
 
 /* --- follow.c --------------------------------------------------------------------------------- */
 
 /* Give up what the gateway has of nodes that, by the table of nodes, have gone down or ended. */
-void domi_peers_give_up_downed_nodes(domi_cluster_gateway *gateway);
+void domi_peers_follow_downs_of_nodes(domi_cluster_gateway *gateway);
 
 /* Break the link with one gateway of a peer: asks of that gateway are cancelled, and its watches
  * end. If this gateway sends its own asks and watches to that gateway, they fail. `is_told`: the
  * other side has broken the link first. */
-void domi_peer_break_link(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t index,
-                          bool is_told);
+void domi_peer_end_session_of_link(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t index,
+                                   bool is_told);
 
 /* Break the links to all gateways of a peer, because its node is down or has ended. */
-void domi_peer_break_all_links(domi_cluster_gateway *gateway, domi_peer *peer);
+void domi_peer_end_sessions_of_all_links(domi_cluster_gateway *gateway, domi_peer *peer);
 
 /* --- beats.c ---------------------------------------------------------------------------------- */
 
@@ -351,35 +352,35 @@ void domi_peer_break_all_links(domi_cluster_gateway *gateway, domi_peer *peer);
 void domi_heartbeat_publish(domi_cluster_gateway *gateway, uint8_t state);
 
 /* Publish a heartbeat of this node now, unless one was sent just before. Gateway 0. */
-void domi_heartbeat_publish_now(domi_cluster_gateway *gateway);
+void domi_heartbeat_publish_unless_recent(domi_cluster_gateway *gateway);
 
 /* Send each gateway of this node a notice that the table of nodes has changed. Gateway 0. */
-void domi_tell_gateways_of_nodes(domi_cluster_gateway *gateway);
+void domi_tell_gateways_that_nodes_changed(domi_cluster_gateway *gateway);
 
 /* --- receive.c -------------------------------------------------------------------------------- */
 
 /* Handle bytes that have come on a subject of NATS: they are a heartbeat or a batch. */
-void domi_handle_received_nats_bytes(domi_cluster_gateway *gateway, domus_slice bytes);
+void domi_receive_heartbeat_or_batch(domi_cluster_gateway *gateway, domus_slice bytes);
 
 /* --- interest.c ------------------------------------------------------------------------------- */
 
-/* domi_interest_send_changes_to_nodes() sends changes of groups to the nodes that are up.
- * domi_interest_check_at_heartbeat() also checks whether groups still have members here, and sends
- * unconfirmed changes again. */
-void domi_interest_send_changes_to_nodes(domi_cluster_gateway *gateway);
-void domi_interest_check_at_heartbeat(domi_cluster_gateway *gateway);
+/* domi_interest_send_changes_to_all_nodes() sends changes of groups to the nodes that are up.
+ * domi_interest_check_groups_at_heartbeat() also checks whether groups still have members here, and
+ * sends unconfirmed changes again. */
+void domi_interest_send_changes_to_all_nodes(domi_cluster_gateway *gateway);
+void domi_interest_check_groups_at_heartbeat(domi_cluster_gateway *gateway);
 
 /* Forget which changes of groups a peer has, because the peer is down. */
-void domi_interest_forget_peer(domi_peer *peer);
+void domi_interest_forget_what_peer_knows(domi_peer *peer);
 
 /* Handle that a group has got its first member on this node (domus_remote_joined). */
-int domi_handle_first_member_of_group(domus_stack *stack, void *self, const void *payload);
+int domi_tell_nodes_of_first_group_member(domus_stack *stack, void *self, const void *payload);
 
 /* Handle changes of a peer's groups; or that a peer confirms this node's changes up to `held`. */
 void domi_interest_store_changes_of_peer(domi_cluster_gateway *gateway, domi_peer *peer,
                                          uint16_t from_gateway, const domi_wire_envelope *envelope);
-void domi_interest_note_confirmed_changes(domi_cluster_gateway *gateway, domi_peer *peer,
-                                          uint64_t held);
+void domi_interest_store_confirmed_by_peer(domi_cluster_gateway *gateway, domi_peer *peer,
+                                           uint64_t held);
 
 /* --- publish.c -------------------------------------------------------------------------------- */
 
@@ -393,8 +394,8 @@ void domi_publication_send_to_nodes(domi_cluster_gateway *gateway,
 
 /* Find the group of a publication that has come from another node, and cut the group's name off
  * `message`. Returns 0; -EBADMSG; -ENOENT when the group was not opened on this node. */
-int domi_publication_cut_group_off(domi_cluster_gateway *gateway, domus_slice *message,
-                                   domus_group *ret_group);
+int domi_publication_cut_off_group_name(domi_cluster_gateway *gateway, domus_slice *message,
+                                        domus_group *ret_group);
 
 /* --- asks.c ----------------------------------------------------------------------------------- */
 
@@ -409,30 +410,30 @@ domi_ask *domi_ask_find_by_kept_ask(domi_cluster_gateway *gateway, domus_kept ke
                                     uint64_t *ret_id);
 void domi_ask_free_entry(domi_cluster_gateway *gateway, domi_ask *ask);
 /* Fail all asks to a peer; and free the entries of asks whose deadlines have passed. */
-void domi_asks_fail_to_peer(domi_cluster_gateway *gateway, const domi_peer *peer, int error);
+void domi_asks_fail_all_of_peer(domi_cluster_gateway *gateway, const domi_peer *peer, int error);
 void domi_asks_forget_after_deadline(domi_cluster_gateway *gateway);
 /* Enter a peer's ask to an actor here into its table. Returns 0, and a tag; -ENOBUFS; -ENOMEM. */
-int domi_served_enter_into_table(domi_cluster_gateway *gateway, domi_peer *peer,
-                                 uint16_t from_gateway, uint64_t id, uint64_t *ret_tag);
-domi_served *domi_served_find_by_tag(domi_cluster_gateway *gateway, uint64_t tag);
-void domi_served_free_entry(domi_cluster_gateway *gateway, domi_served *served);
+int domi_served_enter_ask_into_table(domi_cluster_gateway *gateway, domi_peer *peer,
+                                     uint16_t from_gateway, uint64_t id, uint64_t *ret_tag);
+domi_served *domi_served_find_ask_by_tag(domi_cluster_gateway *gateway, uint64_t tag);
+void domi_served_free_entry_of_ask(domi_cluster_gateway *gateway, domi_served *served);
 /* Cancel an ask that a peer has sent, by its id; or all asks that a gateway of a peer has sent. */
-void domi_served_cancel_by_id(domi_cluster_gateway *gateway, const domi_peer *peer, uint64_t id);
-void domi_served_cancel_all_of_gateway(domi_cluster_gateway *gateway, const domi_peer *peer,
-                                       uint16_t from_gateway);
+void domi_served_cancel_ask_by_id(domi_cluster_gateway *gateway, const domi_peer *peer,
+                                  uint64_t id);
+void domi_served_cancel_asks_of_peer_gateway(domi_cluster_gateway *gateway, const domi_peer *peer,
+                                             uint16_t from_gateway);
 /* Tell a peer that its ask has failed with `error`. */
-void domi_served_send_failure(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t to_gateway,
-                              uint64_t id, int error);
+void domi_send_failure_of_ask_to_node(domi_cluster_gateway *gateway, domi_peer *peer,
+                                      uint16_t to_gateway, uint64_t id, int error);
 /* Send the answer of an actor here back to the node that has asked. */
-int domi_asks_send_answer_to_asking_node(domus_stack *stack, void *self,
-                                         const domus_answer *answer);
+int domi_asks_on_answer_send_it_to_node(domus_stack *stack, void *self, const domus_answer *answer);
 
 void domi_asks_free_tables(domi_cluster_gateway *gateway);
 
 /* --- watches.c -------------------------------------------------------------------------------- */
 
 /* Handle the runtime's notice that an actor here watches a remote actor (domus_remote_watch). */
-int domi_handle_watch_on_remote_actor(domus_stack *stack, void *self, const void *payload);
+int domi_watched_begin_watch_for_local(domus_stack *stack, void *self, const void *payload);
 /* Report the end of a remote actor to the actors here that watch it. */
 void domi_watched_report_end(domi_cluster_gateway *gateway, const domus_remote_name *name,
                              int reason);
@@ -444,7 +445,7 @@ void domi_watched_report_room(domi_cluster_gateway *gateway);
 void domi_watching_add_for_peer(domi_cluster_gateway *gateway, domi_peer *peer,
                                 uint16_t from_gateway, const domus_remote_name *name);
 /* Tell the peers that watch a local actor that the actor has ended (domus_down_type). */
-int domi_handle_end_of_watched_actor(domus_stack *stack, void *self, const void *payload);
+int domi_watching_tell_peers_of_end(domus_stack *stack, void *self, const void *payload);
 /* End the watches that one gateway of a peer has on local actors. */
 void domi_watching_end_for_gateway(domi_cluster_gateway *gateway, const domi_peer *peer,
                                    uint16_t from_gateway);
@@ -454,9 +455,10 @@ void domi_watches_free_all(domi_cluster_gateway *gateway);
 /* --- spawn.c ---------------------------------------------------------------------------------- */
 
 /* Send the ask of domus_cluster_spawn() to its node; spawn here as another node has asked. */
-int domi_handle_ask_to_spawn(domus_stack *stack, void *self, const void *payload);
-void domi_spawn_for_peer(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t from_gateway,
-                         const domi_wire_envelope *envelope, domus_slice rest);
+int domi_spawn_here_or_ask_peer_to(domus_stack *stack, void *self, const void *payload);
+void domi_spawn_for_peer_and_answer(domi_cluster_gateway *gateway, domi_peer *peer,
+                                    uint16_t from_gateway, const domi_wire_envelope *envelope,
+                                    domus_slice rest);
 
 /* --- say.c: lines in the log ------------------------------------------------------------------ */
 
@@ -466,8 +468,8 @@ void domi_spawn_for_peer(domi_cluster_gateway *gateway, domi_peer *peer, uint16_
 void domi_log_changes_of_nodes(domi_cluster_gateway *gateway);
 
 /* Log that a message of this type could not be pickled, once for each type. */
-void domi_log_type_that_cannot_travel(domi_cluster_gateway *gateway, const domus_type *type,
-                                      int error);
+void domi_log_type_without_pickling_once(domi_cluster_gateway *gateway, const domus_type *type,
+                                         int error);
 
 /* --- observed.c ------------------------------------------------------------------------------- */
 

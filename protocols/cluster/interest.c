@@ -61,7 +61,7 @@ static bool send_next_changes_of_groups(domi_cluster_gateway *gateway, domi_peer
                                          .rest = bytes,
                                          .rest_size =
                                              write_changes_of_groups(changes, count, bytes)};
-    if (domi_send_envelope(gateway, peer, 0, &envelope) != 0)
+    if (domi_add_envelope_to_batch_of_link(gateway, peer, 0, &envelope) != 0)
         return false;
     peer->told = to;
     return true;
@@ -112,17 +112,17 @@ static void send_changes_of_groups_to_all(domi_cluster_gateway *gateway, bool ag
     }
 }
 
-void domi_interest_send_changes_to_nodes(domi_cluster_gateway *gateway)
+void domi_interest_send_changes_to_all_nodes(domi_cluster_gateway *gateway)
 {
     send_changes_of_groups_to_all(gateway, false);
 }
 
-void domi_interest_forget_peer(domi_peer *peer)
+void domi_interest_forget_what_peer_knows(domi_peer *peer)
 {
     peer->told = peer->held = peer->held_before = 0;
 }
 
-void domi_interest_check_at_heartbeat(domi_cluster_gateway *gateway)
+void domi_interest_check_groups_at_heartbeat(domi_cluster_gateway *gateway)
 {
     domi_wide *wide = &gateway->cluster->wide;
 
@@ -138,7 +138,7 @@ void domi_interest_check_at_heartbeat(domi_cluster_gateway *gateway)
     send_changes_of_groups_to_all(gateway, true);
 }
 
-int domi_handle_first_member_of_group(domus_stack *stack, void *self, const void *payload)
+int domi_tell_nodes_of_first_group_member(domus_stack *stack, void *self, const void *payload)
 {
     domi_cluster_gateway *gateway = self;
     const domus_remote_joined *joined = payload;
@@ -149,8 +149,8 @@ int domi_handle_first_member_of_group(domus_stack *stack, void *self, const void
     return 0;
 }
 
-void domi_interest_note_confirmed_changes(domi_cluster_gateway *gateway, domi_peer *peer,
-                                          uint64_t held)
+void domi_interest_store_confirmed_by_peer(domi_cluster_gateway *gateway, domi_peer *peer,
+                                           uint64_t held)
 {
     if (gateway->index != 0 || held > domi_wide_last_change_number(&gateway->cluster->wide))
         return; /* the confirmation is invalid, because this node has made no such change */
@@ -191,7 +191,7 @@ static bool store_changes_of_peer(domi_cluster_gateway *gateway, const domi_peer
                                              peer->id, has_members) != 0)
             /* the change cannot be stored, so publications of this group will not be sent to the
              * peer */
-            domi_count_wrong_message(gateway);
+            domi_count_wrong_message_of_server(gateway);
     }
     return true;
 }
@@ -200,17 +200,17 @@ void domi_interest_store_changes_of_peer(domi_cluster_gateway *gateway, domi_pee
                                          uint16_t from_gateway, const domi_wire_envelope *envelope)
 {
     if (gateway->index != 0 || from_gateway != 0 || envelope->id <= envelope->time_ns) {
-        domi_count_wrong_message(gateway);
+        domi_count_wrong_message_of_server(gateway);
         return;
     }
     if (envelope->time_ns <= peer->holds) {
         if (!store_changes_of_peer(gateway, peer, envelope)) {
-            domi_count_wrong_message(gateway);
+            domi_count_wrong_message_of_server(gateway);
             return;
         }
         if (envelope->id > peer->holds)
             peer->holds = envelope->id;
     }
     const domi_wire_envelope answer = {.kind = DOMI_TO_HELD, .id = peer->holds};
-    (void)domi_send_envelope(gateway, peer, 0, &answer);
+    (void)domi_add_envelope_to_batch_of_link(gateway, peer, 0, &answer);
 }

@@ -207,7 +207,8 @@ static int make_cluster_options(const domus_cluster_setup *setup, const domi_joi
 /* Write an error text that begins with the key of the configuration before a reason of
  * domus_cluster_check(), which itself begins with the name of the key or field. Without a reason
  * there is no key. */
-static int report_reason_with_key(const domi_joining_report *report, int error, const char *reason)
+static int report_check_error_with_config_key(const domi_joining_report *report, int error,
+                                              const char *reason)
 {
     static const char seed[] = "nkey_seed: ";
 
@@ -235,7 +236,7 @@ static int check_cluster_setup(const domus_cluster_setup *setup, char *error, si
     if (result == 0) {
         result = domus_cluster_check(&joining.options, reason, sizeof reason);
         if (result != 0)
-            (void)report_reason_with_key(&report, result, reason);
+            (void)report_check_error_with_config_key(&report, result, reason);
     }
     explicit_bzero(&joining, sizeof joining);
     return result;
@@ -252,7 +253,7 @@ static int open_cluster_by_setup(struct domus_system *system, const domus_cluste
     if (result == 0) {
         result = domus_cluster_open(system, &joining.options, reason, sizeof reason, ret_cluster);
         if (result != 0)
-            (void)report_reason_with_key(&report, result, reason);
+            (void)report_check_error_with_config_key(&report, result, reason);
     }
     explicit_bzero(&joining, sizeof joining);
     return result;

@@ -137,7 +137,7 @@ static domi_batch_foot make_foot_of_batch(domi_link *link, uint64_t number, bool
 
 /* Note that the other side was sent what it was owed, because a foot was sent. A foot that says
  * that a session is over confirms nothing. */
-static void note_owed_confirmation_sent(domi_link *link)
+static void clear_owed_confirmation_of_link(domi_link *link)
 {
     if (link->is_broken || link->resets) {
         link->owes = link->resets = false;
@@ -190,7 +190,7 @@ static int finish_built_batch(domi_link *link, uint64_t now_ns, bool probes, dom
         link->waits_ns = now_ns;
         link->resend_ns = now_ns + delay_before_resend(link);
     }
-    note_owed_confirmation_sent(link);
+    clear_owed_confirmation_of_link(link);
     *ret_batch = batch;
     return 1;
 }
@@ -208,7 +208,7 @@ int domi_link_get_next_batch(domi_link *link, uint64_t now_ns, bool probes, domu
     int error = domus_slice_copy(bytes, sizeof bytes, ret_batch);
     if (error != 0)
         return error;
-    note_owed_confirmation_sent(link);
+    clear_owed_confirmation_of_link(link);
     return 1;
 }
 
@@ -237,8 +237,8 @@ int domi_link_get_batch_to_resend(domi_link *link, uint64_t now_ns, bool all, ui
 /* --- receiving batches ------------------------------------------------------------------------ */
 
 /* Handle what a foot confirms of this side's batches. Returns whether that is anything new. */
-static bool handle_confirmation_in_foot(domi_link *link, const domi_batch_foot *foot,
-                                        uint64_t now_ns)
+static bool free_batches_confirmed_by_foot(domi_link *link, const domi_batch_foot *foot,
+                                           uint64_t now_ns)
 {
     if (foot->confirmed_session != link->session || foot->confirmed > link->last ||
         (foot->flags & DOMI_BATCH_RESET) != 0)
@@ -264,7 +264,8 @@ static bool handle_confirmation_in_foot(domi_link *link, const domi_batch_foot *
     return true;
 }
 
-domi_link_news domi_link_handle_foot(domi_link *link, const domi_batch_foot *foot, uint64_t now_ns)
+domi_link_news domi_link_update_by_received_foot(domi_link *link, const domi_batch_foot *foot,
+                                                 uint64_t now_ns)
 {
     domi_link_news news = {.takes = false};
 
@@ -290,7 +291,7 @@ domi_link_news domi_link_handle_foot(domi_link *link, const domi_batch_foot *foo
         link->their_last = 0;
         link->owed = 0;
     }
-    news.confirms = handle_confirmation_in_foot(link, foot, now_ns);
+    news.confirms = free_batches_confirmed_by_foot(link, foot, now_ns);
     if ((foot->flags & DOMI_BATCH_PROBE) != 0)
         link->owes = true;
     if (foot->number == link->their_last + 1) {

@@ -116,7 +116,8 @@ typedef struct domi_link_news {
 } domi_link_news;
 
 /* Handle the foot of a batch that has come over the link. Returns what the gateway must do. */
-domi_link_news domi_link_handle_foot(domi_link *link, const domi_batch_foot *foot, uint64_t now_ns);
+domi_link_news domi_link_update_by_received_foot(domi_link *link, const domi_batch_foot *foot,
+                                                 uint64_t now_ns);
 
 /* End the session of this side; and unless the other side has ended it first (`is_told`), treat the
  * other side's session as over, too. Returns how many messages are lost. */

@@ -42,7 +42,7 @@ domi_node_record *domi_node_find(domus_cluster *cluster, uint64_t id)
     return NULL;
 }
 
-static uint64_t load_count_of_messages(const _Atomic uint64_t *count)
+static uint64_t load_relaxed_counter(const _Atomic uint64_t *count)
 {
     return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)count, memory_order_relaxed);
 }
@@ -67,7 +67,7 @@ static int errno_of_messages_to_node(const domi_node_record *record)
     return record->is_full ? -ENOBUFS : 0;
 }
 
-void domi_node_tell_runtime_state(domi_cluster_gateway *gateway, domi_node_record *record)
+void domi_node_tell_runtime_if_it_is_up(domi_cluster_gateway *gateway, domi_node_record *record)
 {
     /* The runtime is told under the lock, so that the last of several changes is also the last that
      * it is told. */
@@ -81,7 +81,7 @@ void domi_node_tell_runtime_state(domi_cluster_gateway *gateway, domi_node_recor
 static bool update_room_on_way_to_node(domi_cluster_gateway *gateway, domi_node_record *record)
 {
     uint64_t max = gateway->cluster->options.queued_max;
-    uint64_t now = load_count_of_messages(&record->queued_bytes);
+    uint64_t now = load_relaxed_counter(&record->queued_bytes);
     bool is_full = now > max || (record->is_full && now > max / 2);
 
     if (record->is_full == is_full)
@@ -164,7 +164,7 @@ static domi_node_record *store_first_heartbeat_of_node(domi_cluster_gateway *gat
 
 /* Returns whether the node was only mentioned by other nodes, and never heard. Under the cluster's
  * lock. */
-static bool was_node_only_mentioned(const domi_node_record *record)
+static bool was_node_never_heard(const domi_node_record *record)
 {
     return record->gateways == 0;
 }
@@ -174,7 +174,7 @@ static uint32_t count_nodes_only_mentioned(const domus_cluster *cluster)
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < cluster->nodes_used; i++)
-        count += cluster->nodes[i] != NULL && was_node_only_mentioned(cluster->nodes[i]);
+        count += cluster->nodes[i] != NULL && was_node_never_heard(cluster->nodes[i]);
     return count;
 }
 
@@ -225,8 +225,8 @@ static bool end_earlier_starts_of_node(domi_cluster_gateway *gateway, const domi
 
 /* Handle a heartbeat of a node that is in the table. Under the cluster's lock. Returns whether the
  * node's state changes. */
-static bool handle_beat_of_known_node(domi_cluster_gateway *gateway, domi_node_record *record,
-                                      const domi_heartbeat *beat)
+static bool update_known_node_by_heartbeat(domi_cluster_gateway *gateway, domi_node_record *record,
+                                           const domi_heartbeat *beat)
 {
     uint64_t now_ns = domus_now_ns(gateway->stack);
     bool hears = domi_heartbeat_lists_node(beat, gateway->cluster->id);
@@ -248,8 +248,8 @@ static bool handle_beat_of_known_node(domi_cluster_gateway *gateway, domi_node_r
     return true;
 }
 
-domi_nodes_news domi_nodes_handle_heartbeat(domi_cluster_gateway *gateway,
-                                            const domi_heartbeat *beat)
+domi_nodes_news domi_nodes_update_by_heartbeat(domi_cluster_gateway *gateway,
+                                               const domi_heartbeat *beat)
 {
     domus_cluster *cluster = gateway->cluster;
     domi_nodes_news news = {.has_changed = false};
@@ -264,19 +264,19 @@ domi_nodes_news domi_nodes_handle_heartbeat(domi_cluster_gateway *gateway,
     }
     domi_node_record *record = domi_node_find(cluster, beat->id);
     bool is_known =
-        record != NULL && (!was_node_only_mentioned(record) || record->state == DOMUS_NODE_ENDED);
+        record != NULL && (!was_node_never_heard(record) || record->state == DOMUS_NODE_ENDED);
     if (!is_known && beat->state != DOMI_BEAT_LEFT && beat->gateways <= DOMI_GATEWAYS_MAX &&
         end_earlier_starts_of_node(gateway, beat)) {
         record = store_first_heartbeat_of_node(gateway, record, beat);
         news.is_new = record != NULL;
     }
-    if (record != NULL && (!was_node_only_mentioned(record) || beat->state == DOMI_BEAT_LEFT))
-        news.has_changed = handle_beat_of_known_node(gateway, record, beat) || !is_known;
+    if (record != NULL && (!was_node_never_heard(record) || beat->state == DOMI_BEAT_LEFT))
+        news.has_changed = update_known_node_by_heartbeat(gateway, record, beat) || !is_known;
     domi_lock_give(&cluster->lock);
     return news;
 }
 
-void domi_nodes_note_batch_of_node(domi_cluster_gateway *gateway, domi_node_record *record)
+void domi_nodes_mark_node_up_after_batch(domi_cluster_gateway *gateway, domi_node_record *record)
 {
     uint64_t now_ns = domus_now_ns(gateway->stack);
 
@@ -357,8 +357,7 @@ uint32_t domi_nodes_write_own_heartbeat(domi_cluster_gateway *gateway, uint8_t s
     domi_lock_take(&cluster->lock);
     for (uint32_t i = 0; i < cluster->nodes_used; i++) {
         const domi_node_record *record = cluster->nodes[i];
-        if (record != NULL && record->state != DOMUS_NODE_ENDED &&
-            !was_node_only_mentioned(record) &&
+        if (record != NULL && record->state != DOMUS_NODE_ENDED && !was_node_never_heard(record) &&
             now_ns <= record->heard_ns + cluster->options.down_after_ns)
             heard[beat.heard_count++] = record->id;
     }
@@ -371,13 +370,13 @@ uint32_t domi_nodes_write_own_heartbeat(domi_cluster_gateway *gateway, uint8_t s
 domus_cluster_counts domus_cluster_count(const domus_cluster *cluster)
 {
     return (domus_cluster_counts){
-        .sent = load_count_of_messages(&cluster->sent),
-        .received = load_count_of_messages(&cluster->received),
-        .refused = load_count_of_messages(&cluster->refused),
-        .lost = load_count_of_messages(&cluster->lost),
-        .resent = load_count_of_messages(&cluster->resent),
-        .dropped = load_count_of_messages(&cluster->dropped),
-        .wrong = load_count_of_messages(&cluster->wrong),
+        .sent = load_relaxed_counter(&cluster->sent),
+        .received = load_relaxed_counter(&cluster->received),
+        .refused = load_relaxed_counter(&cluster->refused),
+        .lost = load_relaxed_counter(&cluster->lost),
+        .resent = load_relaxed_counter(&cluster->resent),
+        .dropped = load_relaxed_counter(&cluster->dropped),
+        .wrong = load_relaxed_counter(&cluster->wrong),
     };
 }
 
@@ -395,13 +394,13 @@ static domus_node_info info_of_other_node(domus_cluster *cluster, const domi_nod
         .is_leaving = record->is_leaving,
         .threads = record->gateways,
         .since_ns = record->since_ns,
-        .rtt_ns = load_count_of_messages(&record->rtt_ns),
-        .queued_bytes = load_count_of_messages(&record->queued_bytes),
-        .sent = load_count_of_messages(&record->sent),
-        .received = load_count_of_messages(&record->received),
-        .refused = load_count_of_messages(&record->refused),
-        .lost = load_count_of_messages(&record->lost),
-        .resent = load_count_of_messages(&record->resent),
+        .rtt_ns = load_relaxed_counter(&record->rtt_ns),
+        .queued_bytes = load_relaxed_counter(&record->queued_bytes),
+        .sent = load_relaxed_counter(&record->sent),
+        .received = load_relaxed_counter(&record->received),
+        .refused = load_relaxed_counter(&record->refused),
+        .lost = load_relaxed_counter(&record->lost),
+        .resent = load_relaxed_counter(&record->resent),
     };
 
     memcpy(info.name, record->name, sizeof info.name);
@@ -432,7 +431,7 @@ uint32_t domus_cluster_nodes(domus_cluster *cluster, domus_node_info *ret_nodes,
     if (room > 0)
         ret_nodes[0] = info_of_this_node(cluster);
     for (uint32_t i = 0; i < cluster->nodes_used; i++) {
-        if (cluster->nodes[i] == NULL || was_node_only_mentioned(cluster->nodes[i]))
+        if (cluster->nodes[i] == NULL || was_node_never_heard(cluster->nodes[i]))
             continue;
         if (count < room)
             ret_nodes[count] = info_of_other_node(cluster, cluster->nodes[i]);

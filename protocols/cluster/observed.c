@@ -339,7 +339,7 @@ static int read_rows_of_registered_names(void *context, uint32_t from, domus_fig
 
 /* --- tables ----------------------------------------------------------------------------------- */
 
-static void note_that_table_has_ended(void *cluster)
+static void mark_cluster_as_shown_no_more(void *cluster)
 {
     ((domus_cluster *)cluster)->is_shown = false;
 }
@@ -351,28 +351,28 @@ static const domus_figures_table tables[] = {
      .columns = here_columns,
      .columns_count = HERE_COLUMNS,
      .read = read_row_of_this_node,
-     .end = note_that_table_has_ended},
+     .end = mark_cluster_as_shown_no_more},
     {.set = "cluster",
      .name = "nodes",
      .title = "Nodes",
      .columns = nodes_columns,
      .columns_count = NODES_COLUMNS,
      .read = read_rows_of_nodes,
-     .end = note_that_table_has_ended},
+     .end = mark_cluster_as_shown_no_more},
     {.set = "cluster",
      .name = "parts",
      .title = "Parts of grains",
      .columns = parts_columns,
      .columns_count = PARTS_COLUMNS,
      .read = read_rows_of_parts,
-     .end = note_that_table_has_ended},
+     .end = mark_cluster_as_shown_no_more},
     {.set = "cluster",
      .name = "grains",
      .title = "Grains",
      .columns = grains_columns,
      .columns_count = sizeof grains_columns / sizeof grains_columns[0],
      .read = read_rows_of_grain_kinds,
-     .end = note_that_table_has_ended},
+     .end = mark_cluster_as_shown_no_more},
     {.set = "cluster",
      .name = "names",
      .title = "Names",
@@ -380,7 +380,7 @@ static const domus_figures_table tables[] = {
      .columns_count = 1,
      .is_list = true,
      .read = read_rows_of_registered_names,
-     .end = note_that_table_has_ended},
+     .end = mark_cluster_as_shown_no_more},
 };
 #define TABLES (sizeof tables / sizeof tables[0])
 

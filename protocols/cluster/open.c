@@ -311,7 +311,7 @@ static int spawn_warden(domus_cluster *cluster)
     void *state = calloc(1, domi_warden_behaviour.state_size);
     if (state == NULL)
         return -ENOMEM;
-    domi_warden_prepare_state(state, cluster);
+    domi_warden_set_cluster_of_state(state, cluster);
     int error = domus_outside_spawn_on(cluster->system, 0, &domi_warden_behaviour, state,
                                        &cluster->parts->warden);
     free(state);

@@ -77,7 +77,7 @@ static inline bool domi_cluster_should_have_parts(const domus_cluster *cluster,
 
 /* Tell the warden to read in the store who has a part, because what this node knows of it may be
  * out of date. */
-static inline void domi_part_mark_holder_doubted(domus_cluster *cluster, uint32_t index)
+static inline void domi_part_let_warden_check_holder(domus_cluster *cluster, uint32_t index)
 {
     domi_lock_take(&cluster->lock);
     cluster->parts->parts[index].is_doubted = cluster->parts->has_doubts = true;
@@ -130,8 +130,8 @@ typedef struct domi_route {
 /* --- routes.c --------------------------------------------------------------------------------- */
 
 /* Handle a message of an actor here to a grain, which has come to the gateway. */
-int domi_route_handle_message_to_grain(domi_cluster_gateway *gateway,
-                                       const domus_remote_message *message, const void *payload);
+int domi_route_send_or_hold_grain_message(domi_cluster_gateway *gateway,
+                                          const domus_remote_message *message, const void *payload);
 
 /* Bring the gateway's routes in line with the table of parts, which the warden has changed. */
 void domi_routes_follow_table_of_parts(domi_cluster_gateway *gateway);
@@ -143,15 +143,15 @@ bool domi_routes_let_local_actors_put_directly(domi_cluster_gateway *gateway);
 
 /* Handle that the link to a peer is lost: messages that were sent to the peer will not be returned
  * any more. */
-void domi_routes_handle_lost_peer(domi_cluster_gateway *gateway, const domi_peer *peer);
+void domi_routes_leave_lost_peer(domi_cluster_gateway *gateway, const domi_peer *peer);
 
 void domi_routes_free(domi_cluster_gateway *gateway);
 
 /* Handle a peer's answer to a FENCE; and handle a message that a peer has returned. */
-void domi_route_handle_answered_fence(domi_cluster_gateway *gateway, const domi_peer *peer,
-                                      uint64_t part);
-void domi_route_handle_returned_message(domi_cluster_gateway *gateway, domi_peer *peer,
-                                        const domi_wire_envelope *envelope);
+void domi_route_end_fence_of_part(domi_cluster_gateway *gateway, const domi_peer *peer,
+                                  uint64_t part);
+void domi_route_hold_returned_message(domi_cluster_gateway *gateway, domi_peer *peer,
+                                      const domi_wire_envelope *envelope);
 
 /* --- held.c ----------------------------------------------------------------------------------- */
 
@@ -169,7 +169,7 @@ void domi_held_append_message(domi_held_list *list, domi_held *held);
 
 /* Put a message that was taken from a route back to the route's front. Messages that are returned
  * later go before it, because they were sent before it. */
-void domi_held_put_back_message(domi_route *route, domi_held *held);
+void domi_held_put_message_back_first(domi_route *route, domi_held *held);
 
 /* Remove and return the first waiting message of a route: first those that were returned, then
  * those that have come since. Returns NULL if there is none. */
@@ -211,8 +211,8 @@ bool domi_grain_accept_or_return_message(domi_cluster_gateway *gateway, domi_pee
 
 /* Handle a fence: the peer has sent all its messages for a part that it had before, so this node
  * accepts messages for the part again, and answers. */
-void domi_grain_answer_fence(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t from_gateway,
-                             uint64_t part);
+void domi_grain_confirm_fence_of_part(domi_cluster_gateway *gateway, domi_peer *peer,
+                                      uint16_t from_gateway, uint64_t part);
 
 /* Forget for which parts this node returns the messages of a peer's gateway, because the link to
  * that gateway begins anew. */
@@ -221,9 +221,9 @@ void domi_grain_forget_returned_parts(domi_peer *peer, uint16_t from_gateway);
 /* --- warden.c --------------------------------------------------------------------------------- */
 
 /* The behaviour of the warden, the actor that takes and gives parts (wards.h). Its state begins as
- * domi_warden_prepare_state() makes it from zeros. */
+ * domi_warden_set_cluster_of_state() makes it from zeros. */
 extern const domus_behaviour domi_warden_behaviour;
-void domi_warden_prepare_state(void *state, domus_cluster *cluster);
+void domi_warden_set_cluster_of_state(void *state, domus_cluster *cluster);
 /* an ask to the warden of a leaving node: give all parts to other nodes */
 extern const domus_type domi_give_all_type;
 

@@ -19,7 +19,7 @@ typedef struct domi_nest {
     uint64_t left[DOMUS_PICKLE_DEPTH_MAX + 1];
 } domi_nest;
 
-static inline void domi_nest_expect_one_value(domi_nest *nest)
+static inline void domi_nest_begin_with_one_value_left(domi_nest *nest)
 {
     nest->depth = 0;
     nest->left[0] = 1;
@@ -27,7 +27,7 @@ static inline void domi_nest_expect_one_value(domi_nest *nest)
 
 /* Count a value that belongs to the innermost begun array or map, and is itself the head of `count`
  * values. Returns 0; -EINVAL when no value was announced; -EMSGSIZE when it is nested too deep. */
-static inline int domi_nest_count_value(domi_nest *nest, uint64_t count)
+static inline int domi_nest_count_value_or_open_array(domi_nest *nest, uint64_t count)
 {
     if (nest->left[nest->depth] == 0)
         return -EINVAL;
@@ -44,7 +44,7 @@ static inline int domi_nest_count_value(domi_nest *nest, uint64_t count)
     return 0;
 }
 
-static inline bool domi_nest_has_all_values(const domi_nest *nest)
+static inline bool domi_nest_is_no_value_left(const domi_nest *nest)
 {
     return nest->depth == 0 && nest->left[0] == 0;
 }
@@ -133,7 +133,7 @@ int domi_pickle_get_real(domus_pickle_reader *reader, double *ret_value);
 int domi_pickle_skip_value(domus_pickle_reader *reader);
 
 /* Count memory that is allocated for the message against its bound `memory_max`. */
-int domi_pickle_count_memory(domus_pickle_reader *reader, uint64_t bytes);
+int domi_pickle_charge_memory_of_message(domus_pickle_reader *reader, uint64_t bytes);
 
 /* Returns whether the structs of a table own memory. */
 bool domi_pickle_does_table_own_memory(const domus_pickle_table *table);

@@ -7,9 +7,9 @@
 
 /* Count a value of the message to which `count` others belong as elements. Returns 0 if it may be
  * read. */
-static int count_value_with_elements(domus_pickle_reader *reader, uint64_t count)
+static int count_value_and_open_its_elements(domus_pickle_reader *reader, uint64_t count)
 {
-    switch (domi_nest_count_value(&reader->nest, count)) {
+    switch (domi_nest_count_value_or_open_array(&reader->nest, count)) {
     case 0:
         return 0;
     case -EMSGSIZE:
@@ -23,9 +23,10 @@ static int count_value_with_elements(domus_pickle_reader *reader, uint64_t count
 }
 
 /* Count a value of the message to which no others belong. Returns 0 if it may be read. */
-static int begin_to_read_value(domus_pickle_reader *reader)
+static int count_value_without_elements(domus_pickle_reader *reader)
 {
-    return reader->fault.error != 0 ? reader->fault.error : count_value_with_elements(reader, 0);
+    return reader->fault.error != 0 ? reader->fault.error
+                                    : count_value_and_open_its_elements(reader, 0);
 }
 
 domus_pickle_value domus_pickle_peek(const domus_pickle_reader *reader)
@@ -42,7 +43,7 @@ domus_pickle_value domus_pickle_peek(const domus_pickle_reader *reader)
 
 int domus_pickle_skip(domus_pickle_reader *reader)
 {
-    int error = begin_to_read_value(reader);
+    int error = count_value_without_elements(reader);
 
     return error != 0 ? error : domi_pickle_skip_value(reader);
 }
@@ -50,7 +51,7 @@ int domus_pickle_skip(domus_pickle_reader *reader)
 int domus_pickle_get_bool(domus_pickle_reader *reader, bool *ret_value)
 {
     const domi_pickle_token *token = &reader->token;
-    int error = begin_to_read_value(reader);
+    int error = count_value_without_elements(reader);
 
     if (error == 0)
         error = domi_pickle_token_read_next(reader);
@@ -66,7 +67,7 @@ int domus_pickle_get_bool(domus_pickle_reader *reader, bool *ret_value)
 static int read_integer_of_either_sign(domus_pickle_reader *reader)
 {
     const domi_pickle_token *token = &reader->token;
-    int error = begin_to_read_value(reader);
+    int error = count_value_without_elements(reader);
 
     if (error == 0)
         error = domi_pickle_token_read_next(reader);
@@ -117,14 +118,14 @@ int domus_pickle_get_uint(domus_pickle_reader *reader, uint64_t low, uint64_t hi
 
 int domus_pickle_get_double(domus_pickle_reader *reader, double *ret_value)
 {
-    int error = begin_to_read_value(reader);
+    int error = count_value_without_elements(reader);
 
     return error != 0 ? error : domi_pickle_get_real(reader, ret_value);
 }
 
 int domus_pickle_get_text(domus_pickle_reader *reader, char *buffer, size_t size)
 {
-    int error = begin_to_read_value(reader);
+    int error = count_value_without_elements(reader);
 
     if (error == 0 && size == 0)
         error = domi_pickle_fault_record(&reader->fault, -EMSGSIZE, "there is no room for a text");
@@ -133,28 +134,28 @@ int domus_pickle_get_text(domus_pickle_reader *reader, char *buffer, size_t size
 
 int domus_pickle_get_owned_text(domus_pickle_reader *reader, uint32_t most, char **ret_text)
 {
-    int error = begin_to_read_value(reader);
+    int error = count_value_without_elements(reader);
 
     return error != 0 ? error : domi_pickle_get_owned_text(reader, most, ret_text);
 }
 
 int domus_pickle_get_slice(domus_pickle_reader *reader, uint32_t most, domus_slice *ret_slice)
 {
-    int error = begin_to_read_value(reader);
+    int error = count_value_without_elements(reader);
 
     return error != 0 ? error : domi_pickle_get_slice(reader, most, ret_slice);
 }
 
 int domus_pickle_get_address(domus_pickle_reader *reader, domus_address *ret_address)
 {
-    int error = begin_to_read_value(reader);
+    int error = count_value_without_elements(reader);
 
     return error != 0 ? error : domi_pickle_get_address(reader, ret_address);
 }
 
 int domus_pickle_get_endpoint(domus_pickle_reader *reader, domus_endpoint *ret_endpoint)
 {
-    int error = begin_to_read_value(reader);
+    int error = count_value_without_elements(reader);
 
     return error != 0 ? error : domi_pickle_get_endpoint(reader, ret_endpoint);
 }
@@ -177,7 +178,7 @@ static int get_head_of_array_or_map(domus_pickle_reader *reader, domus_pickle_va
     if (token->size > most)
         return domi_pickle_fault_record(&reader->fault, -EMSGSIZE, "has %u elements, more than %u",
                                         token->size, most);
-    error = count_value_with_elements(reader, each * (uint64_t)token->size);
+    error = count_value_and_open_its_elements(reader, each * (uint64_t)token->size);
     if (error != 0)
         return error;
     *ret_count = token->size;
@@ -198,7 +199,7 @@ int domus_pickle_get_map(domus_pickle_reader *reader, uint32_t most, uint32_t *r
 int domus_pickle_get_struct(domus_pickle_reader *reader, const domus_pickle_table *table,
                             void *ret_value)
 {
-    int error = begin_to_read_value(reader);
+    int error = count_value_without_elements(reader);
 
     if (error != 0)
         return error;
@@ -213,7 +214,8 @@ int domus_pickle_get_struct(domus_pickle_reader *reader, const domus_pickle_tabl
 
 int domus_pickle_take_memory(domus_pickle_reader *reader, size_t bytes)
 {
-    return reader->fault.error != 0 ? reader->fault.error : domi_pickle_count_memory(reader, bytes);
+    return reader->fault.error != 0 ? reader->fault.error
+                                    : domi_pickle_charge_memory_of_message(reader, bytes);
 }
 
 int domus_pickle_blame(domus_pickle_reader *reader, int error, const char *name)

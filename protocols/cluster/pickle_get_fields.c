@@ -259,7 +259,7 @@ static int get_elements_of_member(domus_pickle_reader *reader, const domus_pickl
         return domi_pickle_fault_record(&reader->fault, -EMSGSIZE, "has %u elements, more than %u",
                                         count, field->count_max);
     if (field->shape == DOMUS_PICKLE_POINTED && count != 0) {
-        error = domi_pickle_count_memory(reader, (uint64_t)count * field->size);
+        error = domi_pickle_charge_memory_of_message(reader, (uint64_t)count * field->size);
         if (error != 0)
             return error;
         char *memory = calloc(count, field->size);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-int domi_pickle_count_memory(domus_pickle_reader *reader, uint64_t bytes)
+int domi_pickle_charge_memory_of_message(domus_pickle_reader *reader, uint64_t bytes)
 {
     if (bytes > reader->memory_left)
         return domi_pickle_fault_record(
@@ -16,7 +16,7 @@ int domi_pickle_count_memory(domus_pickle_reader *reader, uint64_t bytes)
     return 0;
 }
 
-static int refuse_for_want_of_memory(domus_pickle_reader *reader)
+static int record_fault_of_no_memory(domus_pickle_reader *reader)
 {
     return domi_pickle_fault_record(&reader->fault, -ENOMEM, "no memory");
 }
@@ -55,13 +55,13 @@ int domi_pickle_get_text_into_array(domus_pickle_reader *reader, char *buffer, s
 int domi_pickle_copy_text(domus_pickle_reader *reader, const void *bytes, size_t size,
                           char **ret_text)
 {
-    int error = domi_pickle_count_memory(reader, (uint64_t)size + 1);
+    int error = domi_pickle_charge_memory_of_message(reader, (uint64_t)size + 1);
 
     if (error != 0)
         return error;
     char *text = malloc(size + 1);
     if (text == NULL)
-        return refuse_for_want_of_memory(reader);
+        return record_fault_of_no_memory(reader);
     memcpy(text, bytes, size);
     text[size] = '\0';
     *ret_text = text;
@@ -86,7 +86,7 @@ static int share_page_as_slice(domus_pickle_reader *reader, domus_slice *ret_sli
     part.offset += (uint32_t)(token->body - reader->data);
     part.size = token->size;
     if (domus_slice_keep(part, ret_slice) != 0)
-        return refuse_for_want_of_memory(reader);
+        return record_fault_of_no_memory(reader);
     const unsigned char *data = (const unsigned char *)domus_slice_data(reader->bytes);
     reader->at = data + (reader->at - reader->data);
     reader->end = data + (reader->end - reader->data);
@@ -109,11 +109,11 @@ int domi_pickle_get_slice(domus_pickle_reader *reader, uint32_t most, domus_slic
                                         token->size, most);
     if (token->size >= (share_min != 0 ? share_min : DOMUS_PICKLE_SHARE_PRESET))
         return share_page_as_slice(reader, ret_slice);
-    error = domi_pickle_count_memory(reader, token->size);
+    error = domi_pickle_charge_memory_of_message(reader, token->size);
     if (error != 0)
         return error;
     if (domus_slice_copy(token->body, token->size, ret_slice) != 0)
-        return refuse_for_want_of_memory(reader);
+        return record_fault_of_no_memory(reader);
     return 0;
 }
 

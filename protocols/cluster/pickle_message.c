@@ -22,13 +22,13 @@ static uint32_t bytes_max_of_message(const domus_pickle_context *context)
 static int write_payload_by_functions(domus_pickle_writer *writer, const domus_pickler *pickler,
                                       const void *payload)
 {
-    domi_nest_expect_one_value(&writer->nest);
+    domi_nest_begin_with_one_value_left(&writer->nest);
     int error = pickler->write(writer, payload);
     if (writer->fault.error != 0)
         return writer->fault.error;
     if (error < 0)
         return domi_pickle_fault_record(&writer->fault, error, "its function cannot write it");
-    if (!domi_nest_has_all_values(&writer->nest))
+    if (!domi_nest_is_no_value_left(&writer->nest))
         return domi_pickle_fault_record(&writer->fault, -EINVAL,
                                         "its function writes fewer values than it has announced");
     return 0;
@@ -199,13 +199,13 @@ int domus_pickled_open(const domus_picklers *picklers, const domus_pickle_contex
 static int read_payload_by_functions(domus_pickle_reader *reader, const domus_pickled *pickled,
                                      void *payload)
 {
-    domi_nest_expect_one_value(&reader->nest);
+    domi_nest_begin_with_one_value_left(&reader->nest);
     int error = pickled->pickler->read(reader, payload, pickled->version);
     if (reader->fault.error != 0)
         return reader->fault.error;
     if (error < 0)
         return domi_pickle_fault_record(&reader->fault, error, "its function refuses it");
-    if (!domi_nest_has_all_values(&reader->nest))
+    if (!domi_nest_is_no_value_left(&reader->nest))
         return domi_pickle_fault_record(&reader->fault, -EBADMSG,
                                         "has values that its function has not read");
     return 0;

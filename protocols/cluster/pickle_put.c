@@ -10,7 +10,7 @@ static int begin_to_write_value(domus_pickle_writer *writer, uint64_t count)
 {
     if (writer->fault.error != 0)
         return writer->fault.error;
-    switch (domi_nest_count_value(&writer->nest, count)) {
+    switch (domi_nest_count_value_or_open_array(&writer->nest, count)) {
     case 0:
         return 0;
     case -EMSGSIZE:

@@ -136,7 +136,8 @@ static int read_extension_token(domus_pickle_reader *reader, uint32_t size)
 
 /* Read the head of an array or a map. Each element has at least one byte, so a count that is too
  * large is found before it is used. */
-static int read_head_of_nest(domus_pickle_reader *reader, domus_pickle_value value, uint32_t count)
+static int read_head_of_array_or_map(domus_pickle_reader *reader, domus_pickle_value value,
+                                     uint32_t count)
 {
     if (has_fewer_bytes_left_than(reader,
                                   value == DOMUS_PICKLE_MAP_HEAD ? 2 * (uint64_t)count : count))
@@ -150,7 +151,7 @@ static int read_head_of_nest(domus_pickle_reader *reader, domus_pickle_value val
 }
 
 /* Read a token whose first byte is from 0xc0 to 0xdf. */
-static int read_token_by_mark(domus_pickle_reader *reader, unsigned char mark)
+static int read_token_of_first_byte_c0_to_df(domus_pickle_reader *reader, unsigned char mark)
 {
     int error = 0;
 
@@ -207,20 +208,22 @@ static int read_token_by_mark(domus_pickle_reader *reader, unsigned char mark)
     case 0xdc:
     case 0xdd:
         error = read_token_size(reader, 2u << (mark - 0xdcu));
-        return error != 0 ? error
-                          : read_head_of_nest(reader, DOMUS_PICKLE_ARRAY_HEAD, reader->token.size);
+        return error != 0
+                   ? error
+                   : read_head_of_array_or_map(reader, DOMUS_PICKLE_ARRAY_HEAD, reader->token.size);
     case 0xde:
     case 0xdf:
         error = read_token_size(reader, 2u << (mark - 0xdeu));
-        return error != 0 ? error
-                          : read_head_of_nest(reader, DOMUS_PICKLE_MAP_HEAD, reader->token.size);
+        return error != 0
+                   ? error
+                   : read_head_of_array_or_map(reader, DOMUS_PICKLE_MAP_HEAD, reader->token.size);
     default:
         return domi_pickle_fault_record(&reader->fault, -EBADMSG, "the byte 0x%02x begins no value",
                                         mark);
     }
 }
 
-int domi_pickle_token_read_long(domus_pickle_reader *reader)
+int domi_pickle_token_read_next_of_any_kind(domus_pickle_reader *reader)
 {
     if (reader->at == reader->end)
         return refuse_early_end_of_message(reader);
@@ -231,13 +234,13 @@ int domi_pickle_token_read_long(domus_pickle_reader *reader)
         return 0;
     }
     if (mark >= 0xc0)
-        return read_token_by_mark(reader, mark);
+        return read_token_of_first_byte_c0_to_df(reader, mark);
     if (mark >= 0xa0)
         return read_token_body(reader, DOMUS_PICKLE_CHARS, mark & 0x1fu);
     if (mark >= 0x90)
-        return read_head_of_nest(reader, DOMUS_PICKLE_ARRAY_HEAD, mark & 0x0fu);
+        return read_head_of_array_or_map(reader, DOMUS_PICKLE_ARRAY_HEAD, mark & 0x0fu);
     if (mark >= 0x80)
-        return read_head_of_nest(reader, DOMUS_PICKLE_MAP_HEAD, mark & 0x0fu);
+        return read_head_of_array_or_map(reader, DOMUS_PICKLE_MAP_HEAD, mark & 0x0fu);
     reader->token.value = DOMUS_PICKLE_UNSIGNED;
     reader->token.is.number = mark;
     return 0;

@@ -12,7 +12,7 @@
 
 /* Read a token of more than one byte into `reader->token`; domi_pickle_token_read_next() reads
  * short ones. */
-int domi_pickle_token_read_long(domus_pickle_reader *reader);
+int domi_pickle_token_read_next_of_any_kind(domus_pickle_reader *reader);
 
 /* Record the fault that the token is of another kind than `wanted`, which names a kind. Returns
  * -EBADMSG. */
@@ -28,7 +28,7 @@ static inline int domi_pickle_token_read_next(domus_pickle_reader *reader)
         reader->token.is.number = *reader->at++;
         return 0;
     }
-    return domi_pickle_token_read_long(reader);
+    return domi_pickle_token_read_next_of_any_kind(reader);
 }
 
 #endif

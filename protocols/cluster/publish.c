@@ -13,7 +13,7 @@
 /* Make the outlet of a group: an address on this node, as if the node were another one. Its home is
  * gateway 0, which thereby learns when the group gets its first member. Returns 0; -ENOENT before
  * gateways are there. */
-static int give_outlet_to_group(domus_stack *stack, domus_cluster *cluster, uint32_t number)
+static int make_outlet_of_group_if_none(domus_stack *stack, domus_cluster *cluster, uint32_t number)
 {
     const domus_remote_name name = {.node = cluster->id, .number = number, .lease = 1};
     domus_group group = domi_wide_group_by_number(&cluster->wide, number);
@@ -40,7 +40,7 @@ int domus_cluster_group_open(domus_stack *stack, domus_cluster *cluster, const c
     if (error == 0 && !domi_cluster_has_no_servers(cluster)) {
         error = domi_wide_open_or_add_group(&cluster->wide, name, group, &number);
         if (error == 0)
-            error = give_outlet_to_group(stack, cluster, number);
+            error = make_outlet_of_group_if_none(stack, cluster, number);
         /* domi_wide_make_outlets_of_groups() makes the outlet later, before anything is published
          */
         if (error == -ENOENT)
@@ -62,7 +62,7 @@ int domi_wide_make_outlets_of_groups(domi_cluster_gateway *gateway)
         error = 0;
     for (uint32_t i = 0; error == 0 && domi_wide_group_by_number(&cluster->wide, i).group != NULL;
          i++)
-        error = give_outlet_to_group(gateway->stack, cluster, i);
+        error = make_outlet_of_group_if_none(gateway->stack, cluster, i);
     return error;
 }
 
@@ -107,28 +107,28 @@ void domi_publication_send_to_nodes(domi_cluster_gateway *gateway,
         return;
     int bytes = write_publication(gateway, message->type, payload, name);
     if (bytes < 0) {
-        domi_log_type_that_cannot_travel(gateway, message->type, bytes);
+        domi_log_type_without_pickling_once(gateway, message->type, bytes);
         count_refused_publication(gateway);
         return;
     }
     domi_wire_envelope envelope = {
         .kind = DOMI_TO_PUBLISH, .rest = gateway->message, .rest_size = (uint32_t)bytes};
-    domi_name_of_address_for_nodes(gateway, domus_sender(gateway->stack), &envelope.from);
+    domi_name_of_address_on_wire(gateway, domus_sender(gateway->stack), &envelope.from);
     for (uint32_t i = 0; i < count; i++) {
         domi_peer *peer = domi_peer_find_or_make(gateway, nodes[i]);
         if (peer == NULL)
             count_refused_publication(gateway); /* the node with members has ended just now */
         else if (!may_publish_to_peer(gateway, peer) ||
-                 domi_send_envelope(gateway, peer, domi_gateway_index_at_peer(gateway, peer),
-                                    &envelope) != 0)
+                 domi_add_envelope_to_batch_of_link(
+                     gateway, peer, domi_gateway_index_at_peer(gateway, peer), &envelope) != 0)
             DOMI_COUNT(gateway, peer->record, refused, 1);
     }
 }
 
 /* --- publications of other nodes -------------------------------------------------------------- */
 
-int domi_publication_cut_group_off(domi_cluster_gateway *gateway, domus_slice *message,
-                                   domus_group *ret_group)
+int domi_publication_cut_off_group_name(domi_cluster_gateway *gateway, domus_slice *message,
+                                        domus_group *ret_group)
 {
     const char *data = domus_slice_data(*message);
     uint32_t length = message->size != 0 ? (unsigned char)data[message->size - 1] : 0;

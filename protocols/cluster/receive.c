@@ -50,13 +50,13 @@ static int send_notice_to_local_actor(const arrival *came, const domi_grain_name
                       : domus_remote_notice(gateway->stack, from, to, type, gateway->payload);
 }
 
-static void handle_envelope_with_notice(const arrival *came, const domi_grain_name *grain)
+static void deliver_notice_of_envelope(const arrival *came, const domi_grain_name *grain)
 {
     domi_cluster_gateway *gateway = came->gateway;
     const domus_type *type;
 
     if (unpickle_message_of_envelope(came, &type) != 0) {
-        domi_count_wrong_message(gateway);
+        domi_count_wrong_message_of_server(gateway);
         return;
     }
     if (send_notice_to_local_actor(came, grain, type) != 0) {
@@ -65,20 +65,20 @@ static void handle_envelope_with_notice(const arrival *came, const domi_grain_na
     }
 }
 
-static void handle_envelope_with_publication(arrival *came)
+static void publish_here_what_envelope_brings(arrival *came)
 {
     domi_cluster_gateway *gateway = came->gateway;
     domus_address from;
     domus_group group;
     const domus_type *type;
 
-    int error = domi_publication_cut_group_off(gateway, &came->rest, &group);
+    int error = domi_publication_cut_off_group_name(gateway, &came->rest, &group);
     if (error == 0 && domus_group_members(group) == 0)
         return; /* the last member of the group here has left, so the publication comes to nobody */
     if (error == 0)
         error = unpickle_message_of_envelope(came, &type);
     if (error != 0) {
-        domi_count_wrong_message(gateway);
+        domi_count_wrong_message_of_server(gateway);
         return;
     }
     if (domi_address_of_remote_name(gateway, &came->envelope.from, &from) != 0 ||
@@ -90,8 +90,8 @@ static void handle_envelope_with_publication(arrival *came)
 
 static void send_failure_of_ask_to_peer(const arrival *came, int error)
 {
-    domi_served_send_failure(came->gateway, came->peer, came->from_gateway, came->envelope.id,
-                             error);
+    domi_send_failure_of_ask_to_node(came->gateway, came->peer, came->from_gateway,
+                                     came->envelope.id, error);
 }
 
 /* Ask an actor or a grain here for a peer, with the deadline that the peer has given. */
@@ -126,20 +126,20 @@ static int make_ask_of_envelope(const arrival *came, const domi_grain_name *grai
         return error;
     if (grain == NULL && to.house == NULL)
         return -ESTALE;
-    error = domi_served_enter_into_table(gateway, came->peer, came->from_gateway, came->envelope.id,
-                                         &tag);
+    error = domi_served_enter_ask_into_table(gateway, came->peer, came->from_gateway,
+                                             came->envelope.id, &tag);
     if (error != 0)
         return error;
     error = ask_local_actor_for_peer(came, grain, from, to, type, tag, &asked);
-    domi_served *served = domi_served_find_by_tag(gateway, tag);
+    domi_served *served = domi_served_find_ask_by_tag(gateway, tag);
     if (error == 0)
         served->asked = asked;
     else
-        domi_served_free_entry(gateway, served);
+        domi_served_free_entry_of_ask(gateway, served);
     return error;
 }
 
-static void handle_envelope_with_ask(const arrival *came, const domi_grain_name *grain)
+static void ask_local_actor_what_envelope_asks(const arrival *came, const domi_grain_name *grain)
 {
     const domus_type *type;
     int error = unpickle_message_of_envelope(came, &type);
@@ -149,7 +149,7 @@ static void handle_envelope_with_ask(const arrival *came, const domi_grain_name 
         if (error != 0)
             release_unpickled_payload(came->gateway, type);
     } else {
-        domi_count_wrong_message(came->gateway);
+        domi_count_wrong_message_of_server(came->gateway);
     }
     if (error != 0)
         send_failure_of_ask_to_peer(came, error);
@@ -157,7 +157,7 @@ static void handle_envelope_with_ask(const arrival *came, const domi_grain_name 
 
 /* Handle an envelope to a grain: its message is accepted, or returned if this node does not have
  * the grain's part. */
-static void handle_envelope_to_grain(arrival *came)
+static void deliver_or_return_envelope_to_grain(arrival *came)
 {
     domi_cluster_gateway *gateway = came->gateway;
     bool is_ask = came->envelope.kind == DOMI_TO_GRAIN_ASK;
@@ -166,7 +166,7 @@ static void handle_envelope_to_grain(arrival *came)
         domi_grain_name_read(gateway, came->envelope.rest, came->envelope.rest_size, &grain);
 
     if (error != 0) {
-        domi_count_wrong_message(gateway);
+        domi_count_wrong_message_of_server(gateway);
         if (is_ask)
             send_failure_of_ask_to_peer(came, error);
         return;
@@ -177,13 +177,13 @@ static void handle_envelope_to_grain(arrival *came)
     came->rest.offset += grain.bytes;
     came->rest.size -= grain.bytes;
     if (is_ask)
-        handle_envelope_with_ask(came, &grain);
+        ask_local_actor_what_envelope_asks(came, &grain);
     else
-        handle_envelope_with_notice(came, &grain);
+        deliver_notice_of_envelope(came, &grain);
 }
 
 /* Handle an envelope with a reply to an ask of an actor here. */
-static void handle_envelope_with_reply(const arrival *came)
+static void reply_to_kept_ask_from_envelope(const arrival *came)
 {
     domi_cluster_gateway *gateway = came->gateway;
     domi_ask *ask = domi_ask_find_by_id(gateway, came->peer, came->envelope.id);
@@ -195,14 +195,14 @@ static void handle_envelope_with_reply(const arrival *came)
     domi_ask_free_entry(gateway, ask);
     int error = unpickle_message_of_envelope(came, &type);
     if (error != 0) {
-        domi_count_wrong_message(gateway);
+        domi_count_wrong_message_of_server(gateway);
         (void)domus_kept_fail(gateway->stack, kept, error);
     } else if (domus_kept_reply(gateway->stack, kept, type, gateway->payload) != 0) {
         release_unpickled_payload(gateway, type);
     }
 }
 
-static void handle_envelope_with_failure(const arrival *came)
+static void fail_kept_ask_from_envelope(const arrival *came)
 {
     domi_ask *ask = domi_ask_find_by_id(came->gateway, came->peer, came->envelope.id);
     int error = came->envelope.error;
@@ -214,7 +214,7 @@ static void handle_envelope_with_failure(const arrival *came)
     (void)domus_kept_fail(came->gateway->stack, kept, error < 0 && error > -4096 ? error : -EPROTO);
 }
 
-static void handle_envelope_with_spawned_actor(const arrival *came)
+static void reply_to_spawn_ask_from_envelope(const arrival *came)
 {
     domi_cluster_gateway *gateway = came->gateway;
     domi_ask *ask = domi_ask_find_by_id(gateway, came->peer, came->envelope.id);
@@ -248,7 +248,7 @@ static void stop_actor_for_peer(const arrival *came, bool after_mail)
 
 /* Handle an envelope that tells the end of a watched actor. A peer can report only the ends of its
  * own actors. */
-static void handle_envelope_with_end_of_actor(const arrival *came)
+static void report_end_of_watched_from_envelope(const arrival *came)
 {
     domus_remote_name name = came->envelope.from;
     int reason = came->envelope.error;
@@ -268,75 +268,77 @@ static void answer_which_actors_have_ended(const arrival *came)
         if (domus_remote_is_alive(came->gateway->stack, &name))
             continue;
         const domi_wire_envelope envelope = {.kind = DOMI_TO_DOWN, .from = name, .error = -ESTALE};
-        domi_send_envelope_or_tear_link(came->gateway, came->peer, came->from_gateway, &envelope);
+        domi_add_envelope_or_mark_link_torn(came->gateway, came->peer, came->from_gateway,
+                                            &envelope);
     }
 }
 
-static void handle_envelope_by_kind(arrival *came)
+static void dispatch_envelope_by_kind(arrival *came)
 {
     switch ((enum domi_kind_of_envelope)came->envelope.kind) {
     case DOMI_TO_NOTICE:
-        handle_envelope_with_notice(came, NULL);
+        deliver_notice_of_envelope(came, NULL);
         break;
     case DOMI_TO_ASK:
-        handle_envelope_with_ask(came, NULL);
+        ask_local_actor_what_envelope_asks(came, NULL);
         break;
     case DOMI_TO_REPLY:
-        handle_envelope_with_reply(came);
+        reply_to_kept_ask_from_envelope(came);
         break;
     case DOMI_TO_FAIL:
-        handle_envelope_with_failure(came);
+        fail_kept_ask_from_envelope(came);
         break;
     case DOMI_TO_CANCEL:
-        domi_served_cancel_by_id(came->gateway, came->peer, came->envelope.id);
+        domi_served_cancel_ask_by_id(came->gateway, came->peer, came->envelope.id);
         break;
     case DOMI_TO_WATCH:
         domi_watching_add_for_peer(came->gateway, came->peer, came->from_gateway,
                                    &came->envelope.to);
         break;
     case DOMI_TO_DOWN:
-        handle_envelope_with_end_of_actor(came);
+        report_end_of_watched_from_envelope(came);
         break;
     case DOMI_TO_STOP:
     case DOMI_TO_STOP_LAST:
         stop_actor_for_peer(came, came->envelope.kind == DOMI_TO_STOP_LAST);
         break;
     case DOMI_TO_SPAWN:
-        domi_spawn_for_peer(came->gateway, came->peer, came->from_gateway, &came->envelope,
-                            came->rest);
+        domi_spawn_for_peer_and_answer(came->gateway, came->peer, came->from_gateway,
+                                       &came->envelope, came->rest);
         break;
     case DOMI_TO_SPAWNED:
-        handle_envelope_with_spawned_actor(came);
+        reply_to_spawn_ask_from_envelope(came);
         break;
     case DOMI_TO_ARE_ALIVE:
         answer_which_actors_have_ended(came);
         break;
     case DOMI_TO_PUBLISH:
-        handle_envelope_with_publication(came);
+        publish_here_what_envelope_brings(came);
         break;
     case DOMI_TO_INTEREST:
         domi_interest_store_changes_of_peer(came->gateway, came->peer, came->from_gateway,
                                             &came->envelope);
         break;
     case DOMI_TO_HELD:
-        domi_interest_note_confirmed_changes(came->gateway, came->peer, came->envelope.id);
+        domi_interest_store_confirmed_by_peer(came->gateway, came->peer, came->envelope.id);
         break;
     case DOMI_TO_GRAIN_NOTICE:
     case DOMI_TO_GRAIN_ASK:
-        handle_envelope_to_grain(came);
+        deliver_or_return_envelope_to_grain(came);
         break;
     case DOMI_TO_RETURN:
-        domi_route_handle_returned_message(came->gateway, came->peer, &came->envelope);
+        domi_route_hold_returned_message(came->gateway, came->peer, &came->envelope);
         break;
     case DOMI_TO_FENCE:
-        domi_grain_answer_fence(came->gateway, came->peer, came->from_gateway, came->envelope.id);
+        domi_grain_confirm_fence_of_part(came->gateway, came->peer, came->from_gateway,
+                                         came->envelope.id);
         break;
     case DOMI_TO_DOUBT:
         if (came->envelope.id < DOMUS_REMOTE_PARTS)
-            domi_part_mark_holder_doubted(came->gateway->cluster, (uint32_t)came->envelope.id);
+            domi_part_let_warden_check_holder(came->gateway->cluster, (uint32_t)came->envelope.id);
         break;
     case DOMI_TO_FENCED:
-        domi_route_handle_answered_fence(came->gateway, came->peer, came->envelope.id);
+        domi_route_end_fence_of_part(came->gateway, came->peer, came->envelope.id);
         break;
     case DOMI_TO_KINDS:
         break;
@@ -345,8 +347,8 @@ static void handle_envelope_by_kind(arrival *came)
 
 /* --- batches ---------------------------------------------------------------------------------- */
 
-static void handle_envelopes_of_batch(domi_cluster_gateway *gateway, domi_peer *peer,
-                                      uint16_t from_gateway, domus_slice bytes)
+static void dispatch_all_envelopes_of_batch(domi_cluster_gateway *gateway, domi_peer *peer,
+                                            uint16_t from_gateway, domus_slice bytes)
 {
     const unsigned char *data = (const unsigned char *)domus_slice_data(bytes);
     uint32_t end = bytes.size - DOMI_BATCH_FOOT;
@@ -355,7 +357,7 @@ static void handle_envelopes_of_batch(domi_cluster_gateway *gateway, domi_peer *
     while (at < end) {
         arrival came = {.gateway = gateway, .peer = peer, .from_gateway = from_gateway};
         if (!domi_envelope_read(data, end, &at, &came.envelope)) {
-            domi_count_wrong_message(gateway);
+            domi_count_wrong_message_of_server(gateway);
             return;
         }
         came.rest = bytes;
@@ -365,45 +367,47 @@ static void handle_envelopes_of_batch(domi_cluster_gateway *gateway, domi_peer *
         if (came.envelope.from.lease != 0 && came.envelope.from.node == DOMUS_REMOTE_HERE)
             came.envelope.from.node = peer->id;
         DOMI_COUNT(gateway, peer->record, received, 1);
-        handle_envelope_by_kind(&came);
+        dispatch_envelope_by_kind(&came);
     }
 }
 
-static void handle_batch_of_link(domi_cluster_gateway *gateway, domi_peer *peer,
-                                 const domi_batch_foot *foot, domus_slice bytes)
+static void update_link_and_take_received_batch(domi_cluster_gateway *gateway, domi_peer *peer,
+                                                const domi_batch_foot *foot, domus_slice bytes)
 {
     domi_link *link = domi_peer_link_to_gateway(gateway, peer, foot->gateway);
 
     if (link == NULL)
         return;
-    domi_link_news news = domi_link_handle_foot(link, foot, domus_now_ns(gateway->stack));
+    domi_link_news news =
+        domi_link_update_by_received_foot(link, foot, domus_now_ns(gateway->stack));
     if (news.is_over) {
-        domi_peer_break_link(gateway, peer, foot->gateway, true);
+        domi_peer_end_session_of_link(gateway, peer, foot->gateway, true);
     } else if (news.renewed) {
-        domi_served_cancel_all_of_gateway(gateway, peer, foot->gateway);
+        domi_served_cancel_asks_of_peer_gateway(gateway, peer, foot->gateway);
         domi_watching_end_for_gateway(gateway, peer, foot->gateway);
         domi_grain_forget_returned_parts(peer, foot->gateway);
     }
     if (news.confirms)
         atomic_store_explicit(&peer->record->rtt_ns, link->rtt_ns, memory_order_relaxed);
     if (news.takes) {
-        domi_nodes_note_batch_of_node(gateway, peer->record);
-        handle_envelopes_of_batch(gateway, peer, foot->gateway, bytes);
+        domi_nodes_mark_node_up_after_batch(gateway, peer->record);
+        dispatch_all_envelopes_of_batch(gateway, peer, foot->gateway, bytes);
     }
-    domi_links_flush_at_end_of_phase(gateway);
+    domi_links_plan_publish_at_phase_end(gateway);
 }
 
-static void handle_heartbeat_of_node(domi_cluster_gateway *gateway, const domi_heartbeat *beat)
+static void update_nodes_by_received_heartbeat(domi_cluster_gateway *gateway,
+                                               const domi_heartbeat *beat)
 {
-    domi_nodes_news news = domi_nodes_handle_heartbeat(gateway, beat);
+    domi_nodes_news news = domi_nodes_update_by_heartbeat(gateway, beat);
 
     if (news.is_new)
-        domi_heartbeat_publish_now(gateway);
+        domi_heartbeat_publish_unless_recent(gateway);
     if (news.has_changed)
-        domi_tell_gateways_of_nodes(gateway);
+        domi_tell_gateways_that_nodes_changed(gateway);
 }
 
-void domi_handle_received_nats_bytes(domi_cluster_gateway *gateway, domus_slice bytes)
+void domi_receive_heartbeat_or_batch(domi_cluster_gateway *gateway, domus_slice bytes)
 {
     const unsigned char *data = (const unsigned char *)domus_slice_data(bytes);
     domi_heartbeat beat;
@@ -411,11 +415,11 @@ void domi_handle_received_nats_bytes(domi_cluster_gateway *gateway, domus_slice 
 
     if (domi_heartbeat_read(data, bytes.size, &beat)) {
         if (gateway->index == 0)
-            handle_heartbeat_of_node(gateway, &beat);
+            update_nodes_by_received_heartbeat(gateway, &beat);
         return;
     }
     if (!domi_batch_foot_read(data, bytes.size, &foot)) {
-        domi_count_wrong_message(gateway);
+        domi_count_wrong_message_of_server(gateway);
         return;
     }
     domi_peer *peer =
@@ -423,8 +427,8 @@ void domi_handle_received_nats_bytes(domi_cluster_gateway *gateway, domus_slice 
     if (peer == NULL || foot.gateway >= peer->record->gateways) {
         /* The batch comes from a node that was not heard yet, or is meant for an earlier start of
          * this node: its sender sends it again, or learns of the new start. */
-        domi_count_wrong_message(gateway);
+        domi_count_wrong_message_of_server(gateway);
         return;
     }
-    handle_batch_of_link(gateway, peer, &foot, bytes);
+    update_link_and_take_received_batch(gateway, peer, &foot, bytes);
 }

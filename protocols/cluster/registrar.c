@@ -28,7 +28,7 @@ void domi_make_key_of_lease(uint64_t id, char key[DOMI_KEY_SIZE])
     (void)snprintf(key, DOMI_KEY_SIZE, "n.%016llx", (unsigned long long)id);
 }
 
-static bool is_registrar_alone(const domi_registrar *registrar)
+static bool has_no_servers(const domi_registrar *registrar)
 {
     return domi_cluster_has_no_servers(registrar->cluster);
 }
@@ -36,7 +36,7 @@ static bool is_registrar_alone(const domi_registrar *registrar)
 /* Returns 0 if this node holds its lease now; otherwise the errno that the asker gets. */
 static int check_lease_of_this_node(const domus_stack *stack, const domi_registrar *registrar)
 {
-    if (is_registrar_alone(registrar))
+    if (has_no_servers(registrar))
         return 0;
     if (registrar->valid_until_ns > domus_now_ns(stack))
         return 0;
@@ -83,13 +83,13 @@ static void delete_entry_of_name(domus_stack *stack, const domi_registrar *regis
                              .operation = DOMUS_NATS_KV_DELETE,
                              .condition = DOMUS_NATS_KV_IF_REVISION};
 
-    if (is_registrar_alone(registrar) || revision == 0)
+    if (has_no_servers(registrar) || revision == 0)
         return;
     make_key_of_name(name, put.key);
     (void)domus_ask_add(stack, registrar->entries, &domus_nats_kv_put_type, &put, 0, 0);
 }
 
-static int fail_ask_with_estale(domus_stack *stack, void *self, const domus_answer *answer)
+static int return_estale_to_asker(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)stack, (void)self, (void)answer;
     return -ESTALE;
@@ -97,23 +97,23 @@ static int fail_ask_with_estale(domus_stack *stack, void *self, const domus_answ
 
 /* Finish a registration whose entry was written: the name belongs to the actor, if the actor still
  * lives and the node still has its lease. */
-static int finish_registration(domus_stack *stack, domi_registrar *registrar,
-                               const registering *frame, uint64_t revision)
+static int finish_registration_of_written_entry(domus_stack *stack, domi_registrar *registrar,
+                                                const registering *frame, uint64_t revision)
 {
     domi_name *at = domi_name_find(registrar, frame->name);
 
     /* the actor that wanted the name has ended meanwhile */
     if (at == NULL || !domus_address_equals(at->actor, frame->actor)) {
         delete_entry_of_name(stack, registrar, frame->name, revision);
-        return domus_wait_all(stack, fail_ask_with_estale);
+        return domus_wait_all(stack, return_estale_to_asker);
     }
     at->revision = revision;
     domi_listed_add_name(registrar->cluster, at);
     return domus_reply(stack, &domus_cluster_done_type, NULL);
 }
 
-static int give_up_registration(domus_stack *stack, domi_registrar *registrar,
-                                const registering *frame, int error)
+static int remove_name_and_return_error(domus_stack *stack, domi_registrar *registrar,
+                                        const registering *frame, int error)
 {
     const domi_name *at = domi_name_find(registrar, frame->name);
 
@@ -144,23 +144,23 @@ DOMUS_SEQUENCE(register_name, registering)
         error = domi_name_add_and_watch_actor(stack, registrar, frame->name, frame->actor);
     if (error != 0)
         return error;
-    if (is_registrar_alone(registrar))
-        return finish_registration(stack, registrar, frame, 1);
+    if (has_no_servers(registrar))
+        return finish_registration_of_written_entry(stack, registrar, frame, 1);
     make_key_of_name(frame->name, key);
     write_entry_of_name(stack, registrar, frame->actor, value);
     DOMUS_AWAIT(domus_nats_kv_create(stack, registrar->entries, key, value, sizeof value, 0, then));
     if (answer->error == 0)
-        return finish_registration(stack, registrar, frame,
-                                   ((const domus_nats_kv_revision *)answer->payload)->revision);
+        return finish_registration_of_written_entry(
+            stack, registrar, frame, ((const domus_nats_kv_revision *)answer->payload)->revision);
     if (answer->error != -EEXIST)
-        return give_up_registration(stack, registrar, frame, answer->error);
+        return remove_name_and_return_error(stack, registrar, frame, answer->error);
 
     DOMUS_AWAIT(domus_nats_kv_read(stack, registrar->entries, key, 0, then));
     if (answer->error != 0)
-        return give_up_registration(stack, registrar, frame,
-                                    answer->error == -ENOENT ? -EEXIST : answer->error);
+        return remove_name_and_return_error(stack, registrar, frame,
+                                            answer->error == -ENOENT ? -EEXIST : answer->error);
     if (!read_entry_of_name(answer, &found))
-        return give_up_registration(stack, registrar, frame, -EEXIST);
+        return remove_name_and_return_error(stack, registrar, frame, -EEXIST);
     frame->revision = ((const domus_nats_kv_entry *)answer->payload)->revision;
     frame->owner = found.node;
     /* The entry names this node, but the name is not in the table: its actor has ended, or has lost
@@ -169,23 +169,23 @@ DOMUS_SEQUENCE(register_name, registering)
         domi_make_key_of_lease(frame->owner, key);
         DOMUS_AWAIT(domus_nats_kv_read(stack, registrar->leases, key, 0, then));
         if (answer->error != -ENOENT)
-            return give_up_registration(stack, registrar, frame,
-                                        answer->error == 0 ? -EEXIST : answer->error);
+            return remove_name_and_return_error(stack, registrar, frame,
+                                                answer->error == 0 ? -EEXIST : answer->error);
     }
     make_key_of_name(frame->name, key);
     write_entry_of_name(stack, registrar, frame->actor, value);
     DOMUS_AWAIT(domus_nats_kv_update(stack, registrar->entries, key, value, sizeof value,
                                      frame->revision, 0, then));
     if (answer->error != 0)
-        return give_up_registration(stack, registrar, frame, answer->error);
-    return finish_registration(stack, registrar, frame,
-                               ((const domus_nats_kv_revision *)answer->payload)->revision);
+        return remove_name_and_return_error(stack, registrar, frame, answer->error);
+    return finish_registration_of_written_entry(
+        stack, registrar, frame, ((const domus_nats_kv_revision *)answer->payload)->revision);
     DOMUS_END;
 }
 
 /* --- unregistering, and the end of actors ----------------------------------------------------- */
 
-static int ignore_answer_of_store(domus_stack *stack, void *self, const domus_answer *answer)
+static int ignore_answer_to_deletion(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)stack, (void)self, (void)answer;
     return 0;
@@ -225,7 +225,7 @@ static int remove_names_of_ended_actor(domus_stack *stack, void *self, const voi
             domi_name_remove_and_free(stack, registrar, name->name);
         }
     }
-    return domus_wait_all(stack, ignore_answer_of_store);
+    return domus_wait_all(stack, ignore_answer_to_deletion);
 }
 
 /* --- finding a name --------------------------------------------------------------------------- */
@@ -269,7 +269,7 @@ DOMUS_SEQUENCE(find_name_in_cluster, struct finding)
     name = domi_name_find(registrar, ((const domi_name_request *)message)->name);
     if (name != NULL && name->revision != 0)
         return domus_reply(stack, &domus_cluster_found_type, &(domus_cluster_found){name->actor});
-    if (is_registrar_alone(registrar))
+    if (has_no_servers(registrar))
         return -ENOENT;
     if (registrar->entries.house == NULL)
         return -EHOSTDOWN;
@@ -293,7 +293,7 @@ DOMUS_SEQUENCE(find_name_in_cluster, struct finding)
 
 /* Remove all names after this node's lease has ended: other nodes' actors may have them by now.
  * Entries that still name this node would be valid with its next lease, and are deleted then. */
-static void lose_names_without_lease(domus_stack *stack, domi_registrar *registrar)
+static void tell_actors_and_lose_all_names(domus_stack *stack, domi_registrar *registrar)
 {
     for (uint32_t i = 0; i < DOMI_NAMES_BUCKETS; i++) {
         while (registrar->names[i] != NULL) {
@@ -355,13 +355,13 @@ static void begin_to_delete_lost_names(domus_stack *stack, domi_registrar *regis
 }
 
 /* End this node's lease if it was not renewed in time. A renewal that comes later does not help. */
-static void end_lease_if_over(domus_stack *stack, domi_registrar *registrar)
+static void end_lease_and_lose_names_if_late(domus_stack *stack, domi_registrar *registrar)
 {
     if (registrar->valid_until_ns == 0 || registrar->valid_until_ns > domus_now_ns(stack))
         return;
     registrar->valid_until_ns = 0;
     atomic_fetch_add_explicit(&registrar->cluster->parts->losses, 1, memory_order_relaxed);
-    lose_names_without_lease(stack, registrar);
+    tell_actors_and_lose_all_names(stack, registrar);
 }
 
 /* Publish the state of the lease for the gateways and the warden of this node. The end of a lease
@@ -440,14 +440,14 @@ DOMUS_SEQUENCE(keep_lease_renewed, struct keeping)
     publish_addresses_of_buckets(registrar);
     for (;;) {
         while (must_give_up_lease(registrar)) {
-            end_lease_if_over(stack, registrar);
+            end_lease_and_lose_names_if_late(stack, registrar);
             publish_state_of_lease(registrar);
             DOMUS_SLEEP(options->lease_ns / 10);
         }
         frame->began_ns = domus_now_ns(stack);
         DOMUS_AWAIT(domus_nats_kv_write(stack, registrar->leases, key, options->node,
                                         strlen(options->node), options->lease_ns / 3, then));
-        end_lease_if_over(stack, registrar);
+        end_lease_and_lose_names_if_late(stack, registrar);
         if (answer->error == 0) {
             registrar->lease_error = 0;
             registrar->had_lease = true;
@@ -465,15 +465,14 @@ DOMUS_SEQUENCE(keep_lease_renewed, struct keeping)
 
 /* --- life ------------------------------------------------------------------------------------- */
 
-static int on_mount_registrar(domus_stack *stack, void *self)
+static int begin_keeping_lease_at_mount(domus_stack *stack, void *self)
 {
     domi_registrar *registrar = self;
 
-    return is_registrar_alone(registrar) ? 0
-                                         : domus_notice(stack, domus_self(stack), &keep_type, NULL);
+    return has_no_servers(registrar) ? 0 : domus_notice(stack, domus_self(stack), &keep_type, NULL);
 }
 
-static void on_stop_registrar(domus_stack *stack, void *self)
+static void free_all_names_of_registrar_at_stop(domus_stack *stack, void *self)
 {
     domi_registrar *registrar = self;
 
@@ -488,8 +487,8 @@ static void on_stop_registrar(domus_stack *stack, void *self)
 const domus_behaviour domi_registrar_behaviour = {
     .name = "cluster registrar",
     .state_size = sizeof(domi_registrar),
-    .on_mount = on_mount_registrar,
-    .on_stop = on_stop_registrar,
+    .on_mount = begin_keeping_lease_at_mount,
+    .on_stop = free_all_names_of_registrar_at_stop,
     .on = (const domus_on[]){DOMUS_ON(&domi_register_type, register_name),
                              {&domi_unregister_type, unregister_name, 0},
                              DOMUS_ON(&domi_find_type, find_name_in_cluster),

@@ -52,7 +52,8 @@ static int send_to_node_of_route(domi_cluster_gateway *gateway, domi_route *rout
         error = domi_ask_enter_into_table(gateway, peer, *kept, deadline_ns, envelope, &ask);
     if (error != 0)
         return error;
-    error = domi_send_envelope(gateway, peer, domi_gateway_index_at_peer(gateway, peer), envelope);
+    error = domi_add_envelope_to_batch_of_link(gateway, peer,
+                                               domi_gateway_index_at_peer(gateway, peer), envelope);
     if (error == 0)
         route->is_sent = true;
     if (ask != NULL && error == 0)
@@ -64,13 +65,13 @@ static int send_to_node_of_route(domi_cluster_gateway *gateway, domi_route *rout
 
 /* Write since when a message waits, by this node's clock, into members that an envelope to a grain
  * does not need: if the message is returned, it goes on waiting from that time. */
-static void write_time_of_waiting_since(uint64_t since_ns, domi_wire_envelope *envelope)
+static void store_waiting_time_in_envelope(uint64_t since_ns, domi_wire_envelope *envelope)
 {
     envelope->to.number = (uint32_t)since_ns;
     envelope->to.lease = (uint32_t)(since_ns >> 32);
 }
 
-static uint64_t read_time_of_waiting_since(const domi_wire_envelope *envelope)
+static uint64_t load_waiting_time_of_envelope(const domi_wire_envelope *envelope)
 {
     return envelope->to.number | (uint64_t)envelope->to.lease << 32;
 }
@@ -81,7 +82,7 @@ static int send_held_message_to_node(domi_cluster_gateway *gateway, domi_route *
     domi_wire_envelope envelope = {
         .from = held->from, .rest = held->bytes, .rest_size = held->size};
 
-    write_time_of_waiting_since(held->since_ns, &envelope);
+    store_waiting_time_in_envelope(held->since_ns, &envelope);
     return send_to_node_of_route(gateway, route, &envelope, held->is_ask ? &held->kept : NULL,
                                  held->deadline_ns);
 }
@@ -127,7 +128,7 @@ static void send_held_messages_of_route(domi_cluster_gateway *gateway, domi_rout
             error = deliver_held_notice_to_grain(gateway, held);
         if (error == -ENOBUFS && route->state == DOMI_ROUTE_THERE) {
             /* the message goes on waiting, until the way to the node has room */
-            domi_held_put_back_message(route, held);
+            domi_held_put_message_back_first(route, held);
             return;
         }
         if (error == 0)
@@ -151,8 +152,9 @@ static int refuse_message_to_grain(domi_cluster_gateway *gateway, int error)
 
 /* Write the message that is being handled in the form in which it travels, with its grain before
  * it. Returns its bytes; a negative errno. */
-static int write_message_to_grain(domi_cluster_gateway *gateway, const domus_remote_grain *grain,
-                                  const domus_type *type, const void *payload)
+static int pickle_current_message_behind_grain(domi_cluster_gateway *gateway,
+                                               const domus_remote_grain *grain,
+                                               const domus_type *type, const void *payload)
 {
     unsigned char name[DOMI_GRAIN_NAME_MAX];
     uint32_t bytes = domi_grain_name_write(grain, name);
@@ -208,8 +210,8 @@ static bool has_held_messages(const domi_route *route)
     return route->returned.first != NULL || route->waiting.first != NULL;
 }
 
-int domi_route_handle_message_to_grain(domi_cluster_gateway *gateway,
-                                       const domus_remote_message *message, const void *payload)
+int domi_route_send_or_hold_grain_message(domi_cluster_gateway *gateway,
+                                          const domus_remote_message *message, const void *payload)
 {
     domus_remote_grain grain;
     int error = domus_remote_grain_of(gateway->stack, &grain);
@@ -221,12 +223,12 @@ int domi_route_handle_message_to_grain(domi_cluster_gateway *gateway,
         error = domus_remote_grain_pass(gateway->stack);
         return error != 0 ? refuse_message_to_grain(gateway, error) : 0;
     }
-    int bytes = write_message_to_grain(gateway, &grain, message->type, payload);
+    int bytes = pickle_current_message_behind_grain(gateway, &grain, message->type, payload);
     if (bytes < 0)
         return refuse_message_to_grain(gateway, bytes);
     domi_wire_envelope envelope = {.rest = gateway->message, .rest_size = (uint32_t)bytes};
-    domi_name_of_current_sender(gateway, message->is_ask, &envelope.from);
-    write_time_of_waiting_since(domus_now_ns(gateway->stack), &envelope);
+    domi_name_of_current_sender_on_wire(gateway, message->is_ask, &envelope.from);
+    store_waiting_time_in_envelope(domus_now_ns(gateway->stack), &envelope);
     error = route->state == DOMI_ROUTE_THERE && !has_held_messages(route)
                 ? send_message_to_node_of_route(gateway, route, message->is_ask, &envelope)
                 : hold_message_to_grain(gateway, route, message->is_ask, &envelope);
@@ -259,15 +261,15 @@ static void send_fence_to_node_of_route(domi_cluster_gateway *gateway, domi_rout
 
     route->state = DOMI_ROUTE_WAITS;
     if (route->is_sent && peer != NULL && domi_peer_is_up(gateway, peer) &&
-        domi_send_envelope(gateway, peer, domi_gateway_index_at_peer(gateway, peer), &envelope) ==
-            0)
+        domi_add_envelope_to_batch_of_link(gateway, peer, domi_gateway_index_at_peer(gateway, peer),
+                                           &envelope) == 0)
         route->state = DOMI_ROUTE_FENCES;
     route->is_sent = false;
 }
 
 /* Count this gateway among those that pass messages for a part to grains here, if this node still
  * has the part open. Returns whether it has. */
-static bool begin_to_use_part_of_this_node(domus_cluster *cluster, domi_part *part)
+static bool count_gateway_as_user_if_part_is_open(domus_cluster *cluster, domi_part *part)
 {
     domi_lock_take(&cluster->lock);
     bool is_open = part->is_open;
@@ -277,7 +279,7 @@ static bool begin_to_use_part_of_this_node(domus_cluster *cluster, domi_part *pa
     return is_open;
 }
 
-static void stop_using_part_of_this_node(domi_cluster_gateway *gateway, domi_route *route)
+static void close_part_here_and_let_route_wait(domi_cluster_gateway *gateway, domi_route *route)
 {
     uint32_t index = (uint32_t)(route - gateway->routes);
 
@@ -309,19 +311,19 @@ static void update_route_by_table_of_parts(domi_cluster_gateway *gateway, uint32
         return;
     }
     if (route->state == DOMI_ROUTE_HERE)
-        stop_using_part_of_this_node(gateway, route);
+        close_part_here_and_let_route_wait(gateway, route);
     else if (route->state == DOMI_ROUTE_THERE)
         send_fence_to_node_of_route(gateway, route);
     if (route->state != DOMI_ROUTE_WAITS || state == DOMI_ROUTE_WAITS)
         return;
-    if (state == DOMI_ROUTE_HERE && !begin_to_use_part_of_this_node(cluster, part))
+    if (state == DOMI_ROUTE_HERE && !count_gateway_as_user_if_part_is_open(cluster, part))
         return;
     route->state = state;
     route->node = node;
     send_held_messages_of_route(gateway, route);
     if (state == DOMI_ROUTE_HERE) {
         gateway->unopened++;
-        domi_links_flush_at_end_of_phase(gateway); /* a flush at the end of the phase calls
+        domi_links_plan_publish_at_phase_end(gateway); /* a flush at the end of the phase calls
                                                       domi_routes_let_local_actors_put_directly() */
     }
 }
@@ -346,8 +348,8 @@ bool domi_routes_let_local_actors_put_directly(domi_cluster_gateway *gateway)
 
 /* --- messages of peers ------------------------------------------------------------------------ */
 
-void domi_route_handle_answered_fence(domi_cluster_gateway *gateway, const domi_peer *peer,
-                                      uint64_t part)
+void domi_route_end_fence_of_part(domi_cluster_gateway *gateway, const domi_peer *peer,
+                                  uint64_t part)
 {
     if (gateway->routes == NULL || part >= DOMUS_REMOTE_PARTS)
         return;
@@ -359,8 +361,9 @@ void domi_route_handle_answered_fence(domi_cluster_gateway *gateway, const domi_
 }
 
 /* Find the ask whose message a peer has returned; NULL if it is over, or was not for a grain. */
-static domi_ask *find_ask_that_was_returned(domi_cluster_gateway *gateway, const domi_peer *peer,
-                                            const domi_wire_envelope *envelope)
+static domi_ask *find_ask_of_returned_grain_message(domi_cluster_gateway *gateway,
+                                                    const domi_peer *peer,
+                                                    const domi_wire_envelope *envelope)
 {
     domi_ask *ask = envelope->error == DOMI_TO_GRAIN_ASK
                         ? domi_ask_find_by_id(gateway, peer, envelope->id)
@@ -374,7 +377,7 @@ static domi_ask *find_ask_that_was_returned(domi_cluster_gateway *gateway, const
 static void fail_returned_message(domi_cluster_gateway *gateway, const domi_peer *peer,
                                   const domi_wire_envelope *envelope, int error)
 {
-    domi_ask *ask = find_ask_that_was_returned(gateway, peer, envelope);
+    domi_ask *ask = find_ask_of_returned_grain_message(gateway, peer, envelope);
 
     atomic_fetch_add_explicit(&gateway->cluster->refused, 1, memory_order_relaxed);
     if (ask == NULL)
@@ -389,7 +392,7 @@ static void fail_returned_message(domi_cluster_gateway *gateway, const domi_peer
 static bool hold_returned_ask(domi_cluster_gateway *gateway, const domi_peer *peer,
                               const domi_wire_envelope *envelope, domi_held *held)
 {
-    domi_ask *ask = find_ask_that_was_returned(gateway, peer, envelope);
+    domi_ask *ask = find_ask_of_returned_grain_message(gateway, peer, envelope);
 
     if (ask == NULL)
         return false;
@@ -400,8 +403,8 @@ static bool hold_returned_ask(domi_cluster_gateway *gateway, const domi_peer *pe
     return true;
 }
 
-void domi_route_handle_returned_message(domi_cluster_gateway *gateway, domi_peer *peer,
-                                        const domi_wire_envelope *envelope)
+void domi_route_hold_returned_message(domi_cluster_gateway *gateway, domi_peer *peer,
+                                      const domi_wire_envelope *envelope)
 {
     bool is_ask = envelope->error == DOMI_TO_GRAIN_ASK;
     domi_grain_name grain;
@@ -419,12 +422,12 @@ void domi_route_handle_returned_message(domi_cluster_gateway *gateway, domi_peer
         return;
     }
     atomic_fetch_add_explicit(&gateway->cluster->parts->returned, 1, memory_order_relaxed);
-    domi_part_mark_holder_doubted(gateway->cluster, grain.part);
+    domi_part_let_warden_check_holder(gateway->cluster, grain.part);
     int error = domi_held_make_message(gateway, envelope->rest, envelope->rest_size, &held);
     if (error == 0 && is_ask && !hold_returned_ask(gateway, peer, envelope, held)) {
         domi_held_free_message(gateway, held);
     } else if (error == 0) {
-        uint64_t since_ns = read_time_of_waiting_since(envelope);
+        uint64_t since_ns = load_waiting_time_of_envelope(envelope);
         if (since_ns != 0 && since_ns < held->since_ns)
             held->since_ns = since_ns;
         held->from = envelope->from;
@@ -441,7 +444,7 @@ void domi_route_handle_returned_message(domi_cluster_gateway *gateway, domi_peer
     }
 }
 
-void domi_routes_handle_lost_peer(domi_cluster_gateway *gateway, const domi_peer *peer)
+void domi_routes_leave_lost_peer(domi_cluster_gateway *gateway, const domi_peer *peer)
 {
     for (uint32_t i = 0; gateway->routes != NULL && i < DOMUS_REMOTE_PARTS; i++) {
         domi_route *route = &gateway->routes[i];
@@ -461,7 +464,7 @@ void domi_routes_free(domi_cluster_gateway *gateway)
     for (uint32_t i = 0; gateway->routes != NULL && i < DOMUS_REMOTE_PARTS; i++) {
         domi_route *route = &gateway->routes[i];
         if (route->state == DOMI_ROUTE_HERE)
-            stop_using_part_of_this_node(gateway, route);
+            close_part_here_and_let_route_wait(gateway, route);
         while ((held = domi_held_take_first_message(route)) != NULL)
             domi_held_free_message(gateway, held);
     }

@@ -215,8 +215,8 @@ void domi_log_changes_of_nodes(domi_cluster_gateway *gateway)
 
 /* --- types ------------------------------------------------------------------------------------ */
 
-void domi_log_type_that_cannot_travel(domi_cluster_gateway *gateway, const domus_type *type,
-                                      int error)
+void domi_log_type_without_pickling_once(domi_cluster_gateway *gateway, const domus_type *type,
+                                         int error)
 {
     const char *why = strerrorname_np(-error);
     uint32_t place = 0;

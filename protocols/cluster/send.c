@@ -23,7 +23,8 @@ static int send_message_to_peer(domi_cluster_gateway *gateway, domi_peer *peer,
             return 0;
         }
     }
-    error = domi_send_envelope(gateway, peer, domi_gateway_index_at_peer(gateway, peer), envelope);
+    error = domi_add_envelope_to_batch_of_link(gateway, peer,
+                                               domi_gateway_index_at_peer(gateway, peer), envelope);
     if (error == 0 || ask == NULL)
         return error;
     domi_ask_free_entry(gateway, ask);
@@ -43,7 +44,7 @@ static int refuse_message_to_remote_actor(domi_cluster_gateway *gateway, domi_pe
     return 0;
 }
 
-int domi_handle_message_to_remote_actor(domus_stack *stack, void *self, const void *payload)
+int domi_send_message_to_remote_actor(domus_stack *stack, void *self, const void *payload)
 {
     domi_cluster_gateway *gateway = self;
     domus_remote_message message;
@@ -58,7 +59,7 @@ int domi_handle_message_to_remote_actor(domus_stack *stack, void *self, const vo
         return 0;
     }
     if (message.to.node == DOMUS_REMOTE_GRAINS)
-        return domi_route_handle_message_to_grain(gateway, &message, payload);
+        return domi_route_send_or_hold_grain_message(gateway, &message, payload);
     domi_peer *peer = domi_peer_find_or_make(gateway, message.to.node);
     if (peer == NULL || !domi_peer_is_up(gateway, peer))
         return refuse_message_to_remote_actor(gateway, peer, -EHOSTDOWN);
@@ -67,7 +68,7 @@ int domi_handle_message_to_remote_actor(domus_stack *stack, void *self, const vo
         return refuse_message_to_remote_actor(gateway, peer, bytes);
     domi_wire_envelope envelope = {.kind = message.is_ask ? DOMI_TO_ASK : DOMI_TO_NOTICE,
                                    .to = message.to};
-    domi_name_of_current_sender(gateway, message.is_ask, &envelope.from);
+    domi_name_of_current_sender_on_wire(gateway, message.is_ask, &envelope.from);
     envelope.rest = gateway->message;
     envelope.rest_size = (uint32_t)bytes;
     error = send_message_to_peer(gateway, peer, &envelope, message.is_ask);

@@ -86,7 +86,8 @@ static int ask_peer_to_spawn(domi_cluster_gateway *gateway, domi_peer *peer,
                                           domus_deadline_ns(gateway->stack), &envelope, &ask);
     if (error != 0)
         return error;
-    error = domi_send_envelope(gateway, peer, domi_gateway_index_at_peer(gateway, peer), &envelope);
+    error = domi_add_envelope_to_batch_of_link(
+        gateway, peer, domi_gateway_index_at_peer(gateway, peer), &envelope);
     if (error == 0)
         error = domus_remote_keep(gateway->stack, &kept);
     if (error != 0) {
@@ -179,23 +180,24 @@ static int spawn_behaviour_named_in_message(domi_cluster_gateway *gateway, domus
     return spawn_exported_behaviour(gateway, export, message, ret_address);
 }
 
-void domi_spawn_for_peer(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t from_gateway,
-                         const domi_wire_envelope *envelope, domus_slice rest)
+void domi_spawn_for_peer_and_answer(domi_cluster_gateway *gateway, domi_peer *peer,
+                                    uint16_t from_gateway, const domi_wire_envelope *envelope,
+                                    domus_slice rest)
 {
     domi_wire_envelope answer = {.kind = DOMI_TO_SPAWNED, .id = envelope->id};
     domus_address address;
     int error = spawn_behaviour_named_in_message(gateway, rest, &address);
 
     if (error == 0) {
-        domi_name_of_address_for_nodes(gateway, address, &answer.from);
+        domi_name_of_address_on_wire(gateway, address, &answer.from);
     } else {
         answer.kind = DOMI_TO_FAIL;
         answer.error = error;
     }
-    domi_send_envelope_or_tear_link(gateway, peer, from_gateway, &answer);
+    domi_add_envelope_or_mark_link_torn(gateway, peer, from_gateway, &answer);
 }
 
-int domi_handle_ask_to_spawn(domus_stack *stack, void *self, const void *payload)
+int domi_spawn_here_or_ask_peer_to(domus_stack *stack, void *self, const void *payload)
 {
     domi_cluster_gateway *gateway = self;
     const domi_spawn_request *request = payload;

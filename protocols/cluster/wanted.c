@@ -31,7 +31,7 @@ static uint32_t list_candidates_for_parts(const domus_stack *stack, const domi_w
     return count;
 }
 
-static uint64_t choose_node_for_part(const domi_warden *self, uint32_t index)
+static uint64_t choose_candidate_of_highest_weight(const domi_warden *self, uint32_t index)
 {
     uint64_t best = 0, id = 0;
 
@@ -47,7 +47,7 @@ static uint64_t choose_node_for_part(const domi_warden *self, uint32_t index)
 }
 
 /* Find out which nodes are up, and if they have changed, which of them should have each part. */
-void domi_wanted_update_candidates(domus_stack *stack, domi_warden *self)
+void domi_wanted_assign_parts_to_nodes_up(domus_stack *stack, domi_warden *self)
 {
     domi_candidate now[DOMUS_CLUSTER_NODES_MAX + 1];
     uint32_t count = list_candidates_for_parts(stack, self, now);
@@ -58,7 +58,7 @@ void domi_wanted_update_candidates(domus_stack *stack, domi_warden *self)
     self->candidates_count = count;
     self->settled_ns = domus_now_ns(stack) + DOMI_WARD_SETTLE * self->cluster->options.heartbeat_ns;
     for (uint32_t i = 0; i < DOMUS_REMOTE_PARTS; i++)
-        self->parts[i].wanted = choose_node_for_part(self, i);
+        self->parts[i].wanted = choose_candidate_of_highest_weight(self, i);
     domi_lock_take(&self->cluster->lock);
     for (uint32_t i = 0; i < DOMUS_REMOTE_PARTS; i++)
         self->cluster->parts->parts[i].wanted = self->parts[i].wanted;

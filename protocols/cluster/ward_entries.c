@@ -25,7 +25,8 @@ static void store_entry_of_part(domus_stack *stack, domi_warden *self, uint32_t 
     at->revision = revision;
     at->holder = holder;
     if (at->state == DOMI_WARD_FREE || at->state == DOMI_WARD_OTHER)
-        domi_ward_change_state_of_part(stack, self, index, domi_ward_idle_state_of_part(self, at));
+        domi_ward_change_state_of_part(stack, self, index,
+                                       domi_ward_free_or_others_state_of_part(self, at));
     else if ((at->state == DOMI_WARD_OPEN || at->state == DOMI_WARD_CLOSES) &&
              holder != self->cluster->id)
         /* another node has changed the entry, because it has seen this node's lease end */
@@ -48,7 +49,7 @@ void domi_ward_write_value_of_entry(uint64_t id, unsigned char value[DOMI_WARD_V
         value[i] = (unsigned char)(id >> 8 * i);
 }
 
-int domi_ward_handle_entry_of_part(domus_stack *stack, void *self_, const void *payload)
+int domi_ward_store_watched_entry_of_part(domus_stack *stack, void *self_, const void *payload)
 {
     domi_warden *self = self_;
     const domus_nats_kv_entry *entry = payload;
@@ -74,8 +75,9 @@ int domi_ward_handle_entry_of_part(domus_stack *stack, void *self_, const void *
 /* Change the state of a part after a write of its entry has ended. `error` is -EEXIST when another
  * node has changed the entry: the watch tells which node. After other errors the entry may have
  * been written nevertheless, which the watch tells, too. */
-void domi_ward_handle_written_entry(domus_stack *stack, domi_warden *self,
-                                    const domi_ward_change *change, int error, uint64_t revision)
+void domi_ward_change_state_after_write(domus_stack *stack, domi_warden *self,
+                                        const domi_ward_change *change, int error,
+                                        uint64_t revision)
 {
     uint32_t index = change->index;
     domi_ward *at = &self->parts[index];
@@ -99,11 +101,12 @@ void domi_ward_handle_written_entry(domus_stack *stack, domi_warden *self,
     }
     if (!takes && error == 0)
         atomic_fetch_add_explicit(&self->cluster->parts->given, 1, memory_order_relaxed);
-    domi_ward_change_state_of_part(stack, self, index, domi_ward_idle_state_of_part(self, at));
+    domi_ward_change_state_of_part(stack, self, index,
+                                   domi_ward_free_or_others_state_of_part(self, at));
 }
 
-void domi_ward_begin_to_write_entry(domus_stack *stack, domi_warden *self, uint32_t index,
-                                    domi_ward_state state)
+void domi_ward_begin_to_take_or_give_part(domus_stack *stack, domi_warden *self, uint32_t index,
+                                          domi_ward_state state)
 {
     domi_ward *at = &self->parts[index];
     domi_ward_state before = at->state;
@@ -129,7 +132,7 @@ void domi_ward_begin_to_write_entry(domus_stack *stack, domi_warden *self, uint3
 
 /* Find a node that has a part which this node should have, and that is not known to be up: it may
  * be dead, or without its lease. Returns its id; 0 if there is none. */
-uint64_t domi_ward_find_suspect_node(const domi_warden *self, uint32_t *ret_next)
+uint64_t domi_ward_find_node_maybe_dead(const domi_warden *self, uint32_t *ret_next)
 {
     domus_cluster *cluster = self->cluster;
 

@@ -64,9 +64,9 @@ DOMUS_SEQUENCE(write_entry_of_part, struct writing)
         DOMUS_AWAIT(
             domus_nats_kv_read(stack, entries, key, self_->cluster->options.lease_ns / 2, then));
         if (answer->error == 0)
-            (void)domi_ward_handle_entry_of_part(stack, self_, answer->payload);
+            (void)domi_ward_store_watched_entry_of_part(stack, self_, answer->payload);
     }
-    domi_ward_handle_written_entry(stack, self_, &frame->change, frame->error, frame->revision);
+    domi_ward_change_state_after_write(stack, self_, &frame->change, frame->error, frame->revision);
     DOMUS_END;
 }
 
@@ -90,7 +90,7 @@ DOMUS_SEQUENCE(read_entry_of_doubted_part, struct reading)
     if (self_->reads != 0)
         self_->reads--;
     if (answer->error == 0)
-        (void)domi_ward_handle_entry_of_part(stack, self_, answer->payload);
+        (void)domi_ward_store_watched_entry_of_part(stack, self_, answer->payload);
     DOMUS_END;
 }
 
@@ -146,7 +146,7 @@ DOMUS_SEQUENCE(check_lease_of_suspect_node, domi_ward_looking)
 
     (void)message;
     DOMUS_BEGIN;
-    frame->id = domi_ward_find_suspect_node(self_, &self_->suspect);
+    frame->id = domi_ward_find_node_maybe_dead(self_, &self_->suspect);
     frame->revision = domi_ward_newest_revision_seen(self_);
     if (frame->id != 0) {
         domi_make_key_of_lease(frame->id, key);
@@ -159,7 +159,7 @@ DOMUS_SEQUENCE(check_lease_of_suspect_node, domi_ward_looking)
     DOMUS_END;
 }
 
-static int note_that_entries_have_come(domus_stack *stack, void *self_, const void *payload)
+static int mark_that_all_entries_have_come(domus_stack *stack, void *self_, const void *payload)
 {
     domi_warden *self = self_;
 
@@ -189,9 +189,9 @@ static void advance_state_of_part(domus_stack *stack, domi_warden *self, uint32_
     switch (at->state) {
     case DOMI_WARD_FREE:
         if (is_wanted && domus_now_ns(stack) >= self->begun_ns)
-            domi_ward_begin_to_write_entry(stack, self, index, DOMI_WARD_TAKES);
+            domi_ward_begin_to_take_or_give_part(stack, self, index, DOMI_WARD_TAKES);
         else if (!is_wanted && at->holder == self->cluster->id)
-            domi_ward_begin_to_write_entry(stack, self, index, DOMI_WARD_GIVES);
+            domi_ward_begin_to_take_or_give_part(stack, self, index, DOMI_WARD_GIVES);
         break;
     case DOMI_WARD_OPEN:
         if (!is_wanted && is_settled && (at->wanted != 0 || self->gives_all) &&
@@ -203,19 +203,19 @@ static void advance_state_of_part(domus_stack *stack, domi_warden *self, uint32_
             break;
         (void)domus_remote_part_set(stack, index, 0);
         if (domus_remote_part_living(stack, index) == 0)
-            domi_ward_begin_to_write_entry(stack, self, index, DOMI_WARD_GIVES);
+            domi_ward_begin_to_take_or_give_part(stack, self, index, DOMI_WARD_GIVES);
         break;
     case DOMI_WARD_LOST:
         if (domus_remote_part_living(stack, index) == 0 && !is_part_used_by_gateway(self, index))
             domi_ward_change_state_of_part(stack, self, index,
-                                           domi_ward_idle_state_of_part(self, at));
+                                           domi_ward_free_or_others_state_of_part(self, at));
         break;
     case DOMI_WARD_TAKES:
     case DOMI_WARD_GIVES:
         /* A write of an entry that could not begin for want of memory never ends, so it is given up
          * after a time. */
         if (domus_now_ns(stack) - at->since_ns > 2 * self->cluster->options.lease_ns)
-            domi_ward_handle_written_entry(
+            domi_ward_change_state_after_write(
                 stack, self, &(domi_ward_change){.index = index, .serial = at->serial}, -ETIMEDOUT,
                 0);
         break;
@@ -290,7 +290,7 @@ static int check_all_parts_at_tick(domus_stack *stack, void *self_, const void *
         domus_now_ns(stack) + 2 * tick_ns_of_warden(self->cluster);
 
     (void)payload;
-    domi_wanted_update_candidates(stack, self);
+    domi_wanted_assign_parts_to_nodes_up(stack, self);
     if (!has_lease || losses != self->losses)
         lose_all_parts_without_lease(stack, self);
     self->losses = losses;
@@ -303,7 +303,7 @@ static int check_all_parts_at_tick(domus_stack *stack, void *self_, const void *
     if (has_lease)
         read_entries_of_doubted_parts(stack, self);
     if (has_lease && self->has_entries && !self->looks &&
-        domi_ward_find_suspect_node(self, &next) != 0)
+        domi_ward_find_node_maybe_dead(self, &next) != 0)
         self->looks = domus_notice(stack, domus_self(stack), &look_type, NULL) == 0;
     return 0;
 }
@@ -365,7 +365,7 @@ static int begin_watch_on_entries(domus_stack *stack, void *self_, const void *p
 
 /* Handle that the watch on the entries has ended by itself: the bucket was removed, so its entries
  * mean nothing any more. */
-static int handle_ended_watch_on_entries(domus_stack *stack, void *self_, const void *payload)
+static int forget_entries_of_removed_bucket(domus_stack *stack, void *self_, const void *payload)
 {
     domi_warden *self = self_;
 
@@ -380,12 +380,12 @@ static int handle_ended_watch_on_entries(domus_stack *stack, void *self_, const 
     return domus_after(stack, 100 * MS, &watch_type, NULL, NULL);
 }
 
-void domi_warden_prepare_state(void *state, domus_cluster *cluster)
+void domi_warden_set_cluster_of_state(void *state, domus_cluster *cluster)
 {
     ((domi_warden *)state)->cluster = cluster;
 }
 
-static int on_mount_warden(domus_stack *stack, void *self_)
+static int begin_watch_and_ticks_at_mount(domus_stack *stack, void *self_)
 {
     domi_warden *self = self_;
     int error = domus_notice(stack, domus_self(stack), &watch_type, NULL);
@@ -399,10 +399,10 @@ static int on_mount_warden(domus_stack *stack, void *self_)
 const domus_behaviour domi_warden_behaviour = {
     .name = "cluster warden",
     .state_size = sizeof(domi_warden),
-    .on_mount = on_mount_warden,
-    .on = (const domus_on[]){{&domus_nats_kv_entry_type, domi_ward_handle_entry_of_part, 0},
-                             {&domus_nats_kv_initial_type, note_that_entries_have_come, 0},
-                             {&domus_nats_kv_ended_type, handle_ended_watch_on_entries, 0},
+    .on_mount = begin_watch_and_ticks_at_mount,
+    .on = (const domus_on[]){{&domus_nats_kv_entry_type, domi_ward_store_watched_entry_of_part, 0},
+                             {&domus_nats_kv_initial_type, mark_that_all_entries_have_come, 0},
+                             {&domus_nats_kv_ended_type, forget_entries_of_removed_bucket, 0},
                              {&tick_type, check_all_parts_at_tick, 0},
                              {&domi_ward_tell_type, tell_gateways_of_changed_parts, 0},
                              {&watch_type, begin_watch_on_entries, 0},

@@ -92,7 +92,7 @@ typedef struct domi_warden {
 /* --- wanted.c --------------------------------------------------------------------------------- */
 
 /* Find out which nodes are up, and if they have changed, which of them should have each part. */
-void domi_wanted_update_candidates(domus_stack *stack, domi_warden *self);
+void domi_wanted_assign_parts_to_nodes_up(domus_stack *stack, domi_warden *self);
 
 /* --- ward.c ----------------------------------------------------------------------------------- */
 
@@ -105,23 +105,24 @@ void domi_ward_change_state_of_part(domus_stack *stack, domi_warden *self, uint3
 
 /* Returns the state of a part that follows from its entry, as long as this node neither takes nor
  * gives the part. */
-domi_ward_state domi_ward_idle_state_of_part(const domi_warden *self, const domi_ward *at);
+domi_ward_state domi_ward_free_or_others_state_of_part(const domi_warden *self,
+                                                       const domi_ward *at);
 
 /* --- ward_entries.c --------------------------------------------------------------------------- */
 
 /* Handle an entry of a part that the watch on the bucket has delivered
  * (domus_nats_kv_entry_type). */
-int domi_ward_handle_entry_of_part(domus_stack *stack, void *self, const void *payload);
+int domi_ward_store_watched_entry_of_part(domus_stack *stack, void *self, const void *payload);
 
 /* Write the entry of a part in the state TAKES or GIVES. Does nothing if too many writes are under
  * way. */
-void domi_ward_begin_to_write_entry(domus_stack *stack, domi_warden *self, uint32_t index,
-                                    domi_ward_state state);
+void domi_ward_begin_to_take_or_give_part(domus_stack *stack, domi_warden *self, uint32_t index,
+                                          domi_ward_state state);
 
 /* Find a node that has a part which this node should have, and that may be dead or without its
  * lease; `ret_next` gets the part at which the next search must begin, so that all nodes are
  * checked. Returns its id; 0 if there is none. */
-uint64_t domi_ward_find_suspect_node(const domi_warden *self, uint32_t *ret_next);
+uint64_t domi_ward_find_node_maybe_dead(const domi_warden *self, uint32_t *ret_next);
 
 /* A decided change of the entry of a part: it stays the same, whatever entries come before it is
  * written. */
@@ -143,8 +144,9 @@ void domi_ward_write_value_of_entry(uint64_t id, unsigned char value[DOMI_WARD_V
 
 /* End a change of a part's entry, which was written with this revision, or has failed with
  * `error`. */
-void domi_ward_handle_written_entry(domus_stack *stack, domi_warden *self,
-                                    const domi_ward_change *change, int error, uint64_t revision);
+void domi_ward_change_state_after_write(domus_stack *stack, domi_warden *self,
+                                        const domi_ward_change *change, int error,
+                                        uint64_t revision);
 
 /* A check whether another node still has its lease. */
 typedef struct domi_ward_looking {

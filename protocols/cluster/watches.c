@@ -75,7 +75,7 @@ static void end_watches_on_remote_actor(domi_cluster_gateway *gateway,
     (void)domus_remote_down(gateway->stack, name, error);
 }
 
-int domi_handle_watch_on_remote_actor(domus_stack *stack, void *self, const void *payload)
+int domi_watched_begin_watch_for_local(domus_stack *stack, void *self, const void *payload)
 {
     domi_cluster_gateway *gateway = self;
     const domus_remote_watch *watch = payload;
@@ -103,8 +103,8 @@ int domi_handle_watch_on_remote_actor(domus_stack *stack, void *self, const void
     }
     if (made == 1) {
         const domi_wire_envelope envelope = {.kind = DOMI_TO_WATCH, .to = watch->name};
-        int error =
-            domi_send_envelope(gateway, peer, domi_gateway_index_at_peer(gateway, peer), &envelope);
+        int error = domi_add_envelope_to_batch_of_link(
+            gateway, peer, domi_gateway_index_at_peer(gateway, peer), &envelope);
         if (error != 0)
             end_watches_on_remote_actor(gateway, &watch->name, error);
     }
@@ -169,7 +169,7 @@ static void send_end_of_actor_to_gateway(domi_cluster_gateway *gateway, domi_pee
 {
     const domi_wire_envelope envelope = {.kind = DOMI_TO_DOWN, .from = *name, .error = reason};
 
-    domi_send_envelope_or_tear_link(gateway, peer, to_gateway, &envelope);
+    domi_add_envelope_or_mark_link_torn(gateway, peer, to_gateway, &envelope);
 }
 
 static domi_watched **bucket_of_watched_address(domi_cluster_gateway *gateway,
@@ -230,7 +230,7 @@ void domi_watching_add_for_peer(domi_cluster_gateway *gateway, domi_peer *peer,
     *bucket = watching;
 }
 
-int domi_handle_end_of_watched_actor(domus_stack *stack, void *self, const void *payload)
+int domi_watching_tell_peers_of_end(domus_stack *stack, void *self, const void *payload)
 {
     domi_cluster_gateway *gateway = self;
     const domus_down *down = payload;

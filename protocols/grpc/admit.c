@@ -106,8 +106,8 @@ static const domus_grpc_method *find_method_by_path(const domus_grpc_service *se
 }
 
 /* Returns whether the request is a call of gRPC at all; if not, fills in the refusal. */
-static bool is_request_a_call(domus_stack *stack, const domus_http_request *request,
-                              domi_grpc_refusal *refusal)
+static bool is_request_a_grpc_call_or_refused(domus_stack *stack, const domus_http_request *request,
+                                              domi_grpc_refusal *refusal)
 {
     const domus_channel *channel = domus_channel_running(stack);
 
@@ -180,7 +180,7 @@ int domi_grpc_make_call_of_request(domus_stack *stack, const domus_http_request 
 
     if (service->methods == NULL || service->message_max > most)
         return -EINVAL;
-    if (!is_request_a_call(stack, request, ret_refusal))
+    if (!is_request_a_grpc_call_or_refused(stack, request, ret_refusal))
         return 1;
     domi_grpc_inside *inside = calloc(1, sizeof *inside);
     if (inside == NULL)
@@ -190,7 +190,7 @@ int domi_grpc_make_call_of_request(domus_stack *stack, const domus_http_request 
     inside->reader.max = service->message_max != 0 ? service->message_max : DOMI_GRPC_MESSAGE_MAX;
     int result = fill_call_from_request(stack, request, inside, ret_refusal);
     if (result != 0) {
-        domi_grpc_drop_share_of_call(inside);
+        domi_grpc_free_call_if_last_owner(inside);
         return result;
     }
     *ret_inside = inside;

@@ -10,7 +10,7 @@
 
 /* --- frames ----------------------------------------------------------------------------------- */
 
-static void put_prefix_of_message(char *to, bool is_packed, uint32_t size)
+static void put_flag_and_size_before_message(char *to, bool is_packed, uint32_t size)
 {
     to[0] = (char)is_packed;
     to[1] = (char)(size >> 24);
@@ -26,7 +26,7 @@ int domus_grpc_frame(domus_slice message, domus_slice *ret_frame)
 
     if (message.size > DOMUS_SLICE_MAX - DOMI_GRPC_PREFIX)
         return -EMSGSIZE;
-    put_prefix_of_message(prefix, false, message.size);
+    put_flag_and_size_before_message(prefix, false, message.size);
     if (domus_append_room(&frame, (size_t)message.size + sizeof prefix) != NULL)
         (void)domus_append(&frame, prefix, sizeof prefix);
     (void)domus_append(&frame, domus_slice_data(message), message.size);
@@ -50,7 +50,7 @@ int domi_grpc_make_frame_of_message(const domi_grpc_inside *inside, domus_slice 
         domus_append_drop(&frame);
         return domus_grpc_frame(message, ret_frame);
     }
-    put_prefix_of_message(prefix, true, frame.size - DOMI_GRPC_PREFIX);
+    put_flag_and_size_before_message(prefix, true, frame.size - DOMI_GRPC_PREFIX);
     error = domus_append_end(&frame, ret_frame);
     if (error == 0) /* nobody else has seen the page of the frame yet, so it may still be written */
         memcpy((char *)(uintptr_t)domus_slice_data(*ret_frame), prefix, sizeof prefix);
@@ -61,7 +61,7 @@ int domi_grpc_make_frame_of_message(const domi_grpc_inside *inside, domus_slice 
 
 /* Returns the size to which the text of a call's status is cut, at the end of a character of
  * UTF-8. */
-static uint32_t size_of_cut_status_text(domus_slice text)
+static uint32_t size_of_status_text_cut_at_character(domus_slice text)
 {
     const char *bytes = domus_slice_data(text);
     uint32_t size = text.size;
@@ -79,7 +79,7 @@ static void append_escaped_status_text(domus_appender *to, domus_slice text)
 {
     static const char digits[] = "0123456789ABCDEF";
     const char *bytes = domus_slice_data(text);
-    uint32_t size = size_of_cut_status_text(text);
+    uint32_t size = size_of_status_text_cut_at_character(text);
 
     for (uint32_t i = 0; i < size; i++) {
         unsigned char byte = (unsigned char)bytes[i];
@@ -92,7 +92,7 @@ static void append_escaped_status_text(domus_appender *to, domus_slice text)
 }
 
 /* Append the fields that end a call: its status, and the text of the status. */
-static void append_fields_that_end_call(domus_appender *to, const domus_grpc_answer *answer)
+static void append_status_and_text_of_call(domus_appender *to, const domus_grpc_answer *answer)
 {
     char line[32];
     int size = snprintf(line, sizeof line, "grpc-status: %u\r\n", (unsigned)answer->status);
@@ -174,7 +174,7 @@ static int end_call_with_single_message(domus_stack *stack, const domi_grpc_insi
         error = domi_grpc_make_head_of_stream(inside, metadata, &response);
     if (error != 0)
         return error;
-    append_fields_that_end_call(&fields, answer);
+    append_status_and_text_of_call(&fields, answer);
     error = domus_append_end(&fields, &response.trailers);
     if (error == 0 && !domi_grpc_is_answer_a_stream(inside))
         error = domi_grpc_make_frame_of_message(inside, answer->message, &response.body);
@@ -187,7 +187,7 @@ static int end_call_with_single_message(domus_stack *stack, const domi_grpc_insi
 
 /* Returns the end of a call as it can be sent: `answer`, with UNKNOWN in place of a status that
  * does not exist; or INTERNAL alone if the metadata or trailers of the answer cannot be sent. */
-static domus_grpc_answer end_of_call_with_valid_status(const domus_grpc_answer *answer)
+static domus_grpc_answer copy_answer_with_valid_status(const domus_grpc_answer *answer)
 {
     domus_grpc_answer end = *answer;
 
@@ -198,19 +198,19 @@ static domus_grpc_answer end_of_call_with_valid_status(const domus_grpc_answer *
     return end;
 }
 
-int domi_grpc_make_fields_of_end(const domus_grpc_answer *answer, domus_slice *ret_fields)
+int domi_grpc_make_trailers_of_ended_call(const domus_grpc_answer *answer, domus_slice *ret_fields)
 {
-    const domus_grpc_answer end = end_of_call_with_valid_status(answer);
+    const domus_grpc_answer end = copy_answer_with_valid_status(answer);
     domus_appender fields = {0};
 
-    append_fields_that_end_call(&fields, &end);
+    append_status_and_text_of_call(&fields, &end);
     return domus_append_end(&fields, ret_fields);
 }
 
 int domi_grpc_end_unanswered_call(domus_stack *stack, const domi_grpc_inside *inside,
                                   const domus_grpc_answer *answer)
 {
-    domus_grpc_answer end = end_of_call_with_valid_status(answer);
+    domus_grpc_answer end = copy_answer_with_valid_status(answer);
     domus_slice fields;
     int error =
         end.status == DOMUS_GRPC_OK ? end_call_with_single_message(stack, inside, &end) : -EPROTO;
@@ -220,7 +220,7 @@ int domi_grpc_end_unanswered_call(domus_stack *stack, const domi_grpc_inside *in
     /* the message or the metadata of the answer cannot be sent, so the call ends with an error */
     if (end.status == DOMUS_GRPC_OK)
         end = (domus_grpc_answer){.status = domus_grpc_status_of(error)};
-    error = domi_grpc_make_fields_of_end(&end, &fields);
+    error = domi_grpc_make_trailers_of_ended_call(&end, &fields);
     return error != 0 ? error : end_call_by_head_alone(stack, fields);
 }
 
@@ -242,7 +242,7 @@ int domi_grpc_refuse_request(domus_stack *stack, const domi_grpc_refusal *refusa
         return error;
     if (is_unknown)
         (void)domus_http_add(&fields, "grpc-accept-encoding", "identity, gzip");
-    append_fields_that_end_call(&fields, &answer);
+    append_status_and_text_of_call(&fields, &answer);
     domus_slice_free(answer.text);
     error = domus_append_end(&fields, &made);
     return error != 0 ? error : end_call_by_head_alone(stack, made);

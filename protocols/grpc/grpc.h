@@ -64,7 +64,7 @@ static inline domi_grpc_inside *domi_grpc_call_of_handler(const domus_stack *sta
 }
 
 /* Give back a share of a call, which the last share frees. NULL is allowed (types.c). */
-void domi_grpc_drop_share_of_call(domi_grpc_inside *inside);
+void domi_grpc_free_call_if_last_owner(domi_grpc_inside *inside);
 
 /* --- admit.c ---------------------------------------------------------------------------------- */
 
@@ -102,11 +102,11 @@ int domi_grpc_check_metadata(domus_slice fields);
 #define DOMI_GRPC_MEDIA "application/grpc"
 
 /* Make the fields of the end of a call. The caller owns the slice. Returns 0; -ENOMEM. */
-int domi_grpc_make_fields_of_end(const domus_grpc_answer *answer, domus_slice *ret_fields);
+int domi_grpc_make_trailers_of_ended_call(const domus_grpc_answer *answer, domus_slice *ret_fields);
 
-/* End the call with the fields that domi_grpc_make_fields_of_end() has made: behind its stream of
- * messages, if that has begun, or else alone. Consumes `fields` in every case. Returns as a handler
- * does. */
+/* End the call with the fields that domi_grpc_make_trailers_of_ended_call() has made: behind its
+ * stream of messages, if that has begun, or else alone. Consumes `fields` in every case. Returns as
+ * a handler does. */
 int domi_grpc_end_call_with_fields(domus_stack *stack, domus_slice fields, bool has_begun);
 
 /* Make the head of an answer that is a stream of messages. Consumes `metadata` in every case.

@@ -8,7 +8,7 @@
 #define TAG_OF_TIME 1u
 
 /* Translate the errno of a read: each one that means a client that is gone becomes -ECANCELED. */
-static int translate_errno_of_read(int error)
+static int translate_gone_client_to_ecanceled(int error)
 {
     bool is_gone =
         error == -ECONNRESET || error == -ECONNABORTED || error == -EPIPE || error == -ESTALE;
@@ -18,14 +18,14 @@ static int translate_errno_of_read(int error)
 
 /* Handle the answer for which a read has waited: a piece of the body, its end, or the end of a
  * pause. Returns 0, or a negative errno. */
-static int handle_answer_to_waiting_read(domus_stack *stack, domi_grpc_inside *inside,
-                                         const domus_answer *answer)
+static int store_piece_for_waiting_read(domus_stack *stack, domi_grpc_inside *inside,
+                                        const domus_answer *answer)
 {
     bool is_pause = inside->pauses;
 
     inside->waits = inside->pauses = false;
     if (answer->error != 0)
-        return translate_errno_of_read(answer->error);
+        return translate_gone_client_to_ecanceled(answer->error);
     if (inside->is_timed && answer->tag == TAG_OF_TIME)
         return -ETIMEDOUT;
     if (is_pause)
@@ -64,8 +64,8 @@ static int start_timer_of_call_once(domus_stack *stack, domi_grpc_inside *inside
 
 /* Wait for a piece of the body, or for the next turn, and also for the end of the call's time. A
  * handler that reads has a deadline instead. Returns DOMUS_PARKED; a negative errno. */
-static int wait_for_piece_or_turn(domus_stack *stack, domi_grpc_inside *inside, bool is_pause,
-                                  domus_resumed *then)
+static int wait_for_piece_pause_or_call_timeout(domus_stack *stack, domi_grpc_inside *inside,
+                                                bool is_pause, domus_resumed *then)
 {
     if (inside->due_ns == 0 || domi_grpc_is_request_a_stream(inside))
         return is_pause ? domus_sleep(stack, 1, then) : domus_body_read(stack, inside->body, then);
@@ -87,7 +87,7 @@ static bool read_next_message_or_wait(domus_stack *stack, domi_grpc_inside *insi
         result = domi_grpc_reader_is_between_messages(&inside->reader) ? -ENODATA : -EPROTO;
     } else if (result == 0 || result == DOMI_GRPC_PAUSE) {
         bool is_pause = result == DOMI_GRPC_PAUSE;
-        result = wait_for_piece_or_turn(stack, inside, is_pause, then);
+        result = wait_for_piece_pause_or_call_timeout(stack, inside, is_pause, then);
         inside->waits = result == DOMUS_PARKED;
         inside->pauses = inside->waits && is_pause;
     }
@@ -102,7 +102,7 @@ bool domi_grpc_read_message(domus_stack *stack, domi_grpc_inside *inside,
         domus_slice_free(inside->message);
         inside->message = (domus_slice){NULL, 0, 0};
     } else {
-        inside->error = handle_answer_to_waiting_read(stack, inside, answer);
+        inside->error = store_piece_for_waiting_read(stack, inside, answer);
     }
     return inside->error == 0 && read_next_message_or_wait(stack, inside, then);
 }

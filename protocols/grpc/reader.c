@@ -55,7 +55,7 @@ static int read_prefix_of_message(domi_grpc_reader *reader)
 
 /* Append the next bytes of a message that lies in several pieces. Returns 1 when the message is
  * complete; 0 before; -ENOMEM. */
-static int gather_next_part_of_message(domi_grpc_reader *reader, domus_slice *ret_message)
+static int append_next_bytes_of_split_message(domi_grpc_reader *reader, domus_slice *ret_message)
 {
     uint32_t part = reader->left < reader->piece.size ? reader->left : reader->piece.size;
     int error = domus_append(&reader->bytes, domus_slice_data(reader->piece), part);
@@ -71,7 +71,7 @@ static int gather_next_part_of_message(domi_grpc_reader *reader, domus_slice *re
 }
 
 /* Cut out a message that lies as a whole in the reader's piece. Returns 1; -ENOMEM. */
-static int cut_whole_message_from_piece(domi_grpc_reader *reader, domus_slice *ret_message)
+static int share_message_that_is_whole_in_piece(domi_grpc_reader *reader, domus_slice *ret_message)
 {
     domus_slice part = reader->piece;
 
@@ -116,8 +116,8 @@ static int read_message_as_it_came(domi_grpc_reader *reader, domus_slice *ret_me
 
     if (result == 1)
         result = reader->bytes.size == 0 && reader->piece.size >= reader->left
-                     ? cut_whole_message_from_piece(reader, ret_message)
-                     : gather_next_part_of_message(reader, ret_message);
+                     ? share_message_that_is_whole_in_piece(reader, ret_message)
+                     : append_next_bytes_of_split_message(reader, ret_message);
     if (result == 1)
         reader->have = 0;
     return result;

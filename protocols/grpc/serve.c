@@ -14,9 +14,9 @@ typedef struct serving {
 
 static_assert(sizeof(serving) <= DOMUS_GRPC_FRAME, "the row of requests has too small a frame");
 
-static void drop_share_of_call(serving *frame)
+static void drop_call_and_message_of_frame(serving *frame)
 {
-    domi_grpc_drop_share_of_call(frame->inside);
+    domi_grpc_free_call_if_last_owner(frame->inside);
     domus_slice_free(frame->message);
     frame->inside = NULL;
     frame->message = (domus_slice){NULL, 0, 0};
@@ -24,7 +24,7 @@ static void drop_share_of_call(serving *frame)
 
 /* End the stream of the answer: its begin has left by now, or has failed and cannot be sent any
  * more. */
-static int end_stream_of_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int end_stream_after_second_begin(domus_stack *stack, void *self, const domus_answer *answer)
 {
     serving *frame = domus_frame(stack);
     domus_slice fields = frame->message;
@@ -38,17 +38,18 @@ static int end_stream_of_answer(domus_stack *stack, void *self, const domus_answ
 /* End a call whose handler has sent a begin of the answer. Only the channel knows whether that
  * begin has arrived and was accepted, so this sends another begin: the channel refuses it by
  * -EALREADY, or takes it in place of the first. */
-static int end_call_by_second_begin(domus_stack *stack, serving *frame,
-                                    const domus_grpc_answer *answer)
+static int end_begun_call_by_second_begin(domus_stack *stack, serving *frame,
+                                          const domus_grpc_answer *answer)
 {
     static const domus_http_response head = {.status = 200, .media = DOMI_GRPC_MEDIA};
 
-    drop_share_of_call(frame);
-    int result = domi_grpc_make_fields_of_end(answer, &frame->message);
+    drop_call_and_message_of_frame(frame);
+    int result = domi_grpc_make_trailers_of_ended_call(answer, &frame->message);
     if (result == 0)
-        result = domus_reply_begin(stack, &domus_http_response_type, &head, end_stream_of_answer);
+        result = domus_reply_begin(stack, &domus_http_response_type, &head,
+                                   end_stream_after_second_begin);
     if (result < 0)
-        drop_share_of_call(frame);
+        drop_call_and_message_of_frame(frame);
     return result;
 }
 
@@ -57,9 +58,9 @@ static int end_call_with_answer(domus_stack *stack, serving *frame, const domus_
 {
     /* relaxed: messages order this access, see domi_grpc_inside.begins */
     if (atomic_load_explicit(&frame->inside->begins, memory_order_relaxed))
-        return end_call_by_second_begin(stack, frame, answer);
+        return end_begun_call_by_second_begin(stack, frame, answer);
     int result = domi_grpc_end_unanswered_call(stack, frame->inside, answer);
-    drop_share_of_call(frame);
+    drop_call_and_message_of_frame(frame);
     return result;
 }
 
@@ -70,7 +71,7 @@ static int end_call_with_error(domus_stack *stack, serving *frame, int error)
 }
 
 /* Finish the call when its handler has answered or failed, or when the time of the call is over. */
-static int finish_call_after_handler(domus_stack *stack, void *self, const domus_answer *answer)
+static int end_call_as_handler_answered(domus_stack *stack, void *self, const domus_answer *answer)
 {
     serving *frame = domus_frame(stack);
 
@@ -100,7 +101,7 @@ static int ask_handler_of_method(domus_stack *stack, serving *frame)
     frame->message = (domus_slice){NULL, 0, 0};
     int result = domus_ask_within(stack, domus_self(stack), &domus_grpc_call_type, &call,
                                   inside->due_ns != 0 ? inside->due_ns - now_ns : 0,
-                                  finish_call_after_handler);
+                                  end_call_as_handler_answered);
     if (result >= 0)
         return result;
     domus_grpc_call_type.release(&call);

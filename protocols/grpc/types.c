@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-void domi_grpc_drop_share_of_call(domi_grpc_inside *inside)
+void domi_grpc_free_call_if_last_owner(domi_grpc_inside *inside)
 {
     /* Release and acquire: the owner that frees the call sees all that the other owner has
      * written. */
@@ -20,7 +20,7 @@ static void release_payload_of_call(void *payload)
 
     domus_slice_free(call->fields);
     domus_slice_free(call->message);
-    domi_grpc_drop_share_of_call(call->inside);
+    domi_grpc_free_call_if_last_owner(call->inside);
 }
 
 static void release_payload_of_answer(void *payload)

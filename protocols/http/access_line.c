@@ -99,7 +99,7 @@ static void put_client_address_into_line(line *at, const domus_endpoint *client)
     put_string_into_line(at, from);
 }
 
-static const char *method_name_of_exchange(const domus_http_exchange *exchange)
+static const char *method_name_of_exchange_or_dash(const domus_http_exchange *exchange)
 {
     const char *name = domus_http_method_name((domus_http_method)exchange->method);
 
@@ -180,7 +180,7 @@ static void write_line_in_combined_format(line *at, const domus_http_access *acc
     put_time_into_line(at, utc_s);
     put_string_into_line(at, "] \"");
     if (note != NULL) {
-        put_string_into_line(at, method_name_of_exchange(exchange));
+        put_string_into_line(at, method_name_of_exchange_or_dash(exchange));
         put_string_into_line(at, " ");
         put_escaped_text_into_line(at, texts, note->target_size, true,
                                    domi_http_access_max_target_shown(access));
@@ -233,7 +233,7 @@ static void write_line_in_json_format(line *at, const domus_http_access *access,
     put_json_member_into_line(at, "user", exchange->user, strlen(exchange->user), most);
     if (note != NULL) {
         put_string_into_line(at, ",\"method\":\"");
-        put_string_into_line(at, method_name_of_exchange(exchange));
+        put_string_into_line(at, method_name_of_exchange_or_dash(exchange));
         put_string_into_line(at, "\"");
         put_json_member_into_line(at, "target", note->texts, note->target_size,
                                   domi_http_access_max_target_shown(access));

@@ -43,8 +43,8 @@ static uint32_t size_of_target_in_log(domus_slice text, uint32_t most, bool hide
     return size < most ? size : most;
 }
 
-static int note_request_for_log(domus_stack *stack, domus_http_exchange *exchange,
-                                domus_http_request *request, const void *options)
+static int copy_request_facts_for_access_log(domus_stack *stack, domus_http_exchange *exchange,
+                                             domus_http_request *request, const void *options)
 {
     const domus_http_access *access = options;
     domus_slice referer = {NULL, 0, 0};
@@ -76,7 +76,7 @@ static int note_request_for_log(domus_stack *stack, domus_http_exchange *exchang
 
 /* Write the line of an exchange into the log. If the peer has sent bytes that were no request, the
  * line shows the peer of the connection and nothing else. */
-static void write_access_line(domus_http_exchange *exchange, const void *options)
+static void write_line_and_free_note_of_exchange(domus_http_exchange *exchange, const void *options)
 {
     /* const is cast away, because only the queue changes, which is no option of the user */
     domus_http_access *access = (domus_http_access *)(uintptr_t)options;
@@ -95,5 +95,5 @@ static void write_access_line(domus_http_exchange *exchange, const void *options
 
 const domus_http_part domus_http_access_log = {.name = "access log",
                                                .check = check_options_of_access_log,
-                                               .enter = note_request_for_log,
-                                               .end = write_access_line};
+                                               .enter = copy_request_facts_for_access_log,
+                                               .end = write_line_and_free_note_of_exchange};

@@ -39,15 +39,15 @@ static int write_all_lines_to_file(int file, const char *lines, size_t size)
 
 /* Write lines of the log to the file, or by the function of the options; `file` is a descriptor, or
  * negative if there is none. */
-static int write_lines_of_log(const domus_http_access *access, int file, const char *lines,
-                              size_t size)
+static int write_lines_to_file_or_user_function(const domus_http_access *access, int file,
+                                                const char *lines, size_t size)
 {
     if (access->path == NULL)
         return access->write(access->context, lines, size);
     return file >= 0 ? write_all_lines_to_file(file, lines, size) : -EIO;
 }
 
-static int flush_queue_of_log(void *argument)
+static int write_queued_lines_on_helper_thread(void *argument)
 {
     domus_http_access *access = argument;
     domi_http_access_queue *queue = access->queue;
@@ -62,7 +62,7 @@ static int flush_queue_of_log(void *argument)
             break;
         if (file < 0 && access->path != NULL)
             file = open(access->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0640);
-        if (write_lines_of_log(access, file, lines, size) != 0)
+        if (write_lines_to_file_or_user_function(access, file, lines, size) != 0)
             domi_http_access_count_dropped_lines(queue, lines, size);
     }
     if (file >= 0)
@@ -84,7 +84,7 @@ static bool has_queue_any_lines(const domi_http_access_queue *queue)
     return false;
 }
 
-static int wait_for_next_flush(domus_stack *stack, const domus_http_access *access)
+static int arm_timer_for_next_flush(domus_stack *stack, const domus_http_access *access)
 {
     return domus_after(stack, access->flush_ns != 0 ? access->flush_ns : FLUSH_DEFAULT, &flush_type,
                        NULL, NULL);
@@ -94,23 +94,25 @@ static int wait_for_next_flush(domus_stack *stack, const domus_http_access *acce
  * for the next flush. */
 static int finish_flush_of_queue(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    return answer->error != -ECANCELED ? wait_for_next_flush(stack, ((const writer *)self)->access)
-                                       : 0;
+    return answer->error != -ECANCELED
+               ? arm_timer_for_next_flush(stack, ((const writer *)self)->access)
+               : 0;
 }
 
-static int begin_flush_of_queue(domus_stack *stack, void *self, const void *payload)
+static int flush_on_helper_if_any_lines_wait(domus_stack *stack, void *self, const void *payload)
 {
     domus_http_access *access = ((const writer *)self)->access;
 
     (void)payload;
     if (!has_queue_any_lines(access->queue))
-        return wait_for_next_flush(stack, access);
-    return domus_blocking(stack, flush_queue_of_log, access, finish_flush_of_queue);
+        return arm_timer_for_next_flush(stack, access);
+    return domus_blocking(stack, write_queued_lines_on_helper_thread, access,
+                          finish_flush_of_queue);
 }
 
 static int mount_writer_of_log(domus_stack *stack, void *self)
 {
-    return wait_for_next_flush(stack, ((const writer *)self)->access);
+    return arm_timer_for_next_flush(stack, ((const writer *)self)->access);
 }
 
 static void stop_writer_of_log(domus_stack *stack, void *self)
@@ -127,7 +129,7 @@ static const domus_behaviour behaviour = {
     .name = "access log",
     .kind = DOMUS_STATE,
     .state_size = sizeof(writer),
-    .on = (const domus_on[]){{&flush_type, begin_flush_of_queue, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&flush_type, flush_on_helper_if_any_lines_wait, 0}, {NULL, NULL, 0}},
     .on_mount = mount_writer_of_log,
     .on_stop = stop_writer_of_log,
 };
@@ -184,7 +186,7 @@ void domus_http_access_close(domus_http_access *access)
     if (queue == NULL)
         return;
     while ((access->path != NULL || access->write != NULL) && has_queue_any_lines(queue) &&
-           flush_queue_of_log(access) == 0)
+           write_queued_lines_on_helper_thread(access) == 0)
         continue;
     for (uint32_t i = 0; i < DOMUS_HTTP_ACCESS_QUEUES; i++)
         free(queue->rings[i].bytes);

@@ -58,7 +58,7 @@ int domi_http_add_field_unchanged(domus_appender *fields, const domus_http_line 
 
 /* Find the fields Connection in a block. Returns the shortest part of the block that has them all,
  * mostly one line or nothing, with which each other field is compared. */
-static domus_slice cut_connection_fields_out(domus_slice fields)
+static domus_slice part_of_block_with_connection_fields(domus_slice fields)
 {
     domus_http_line line;
     uint32_t at = 0;
@@ -66,14 +66,14 @@ static domus_slice cut_connection_fields_out(domus_slice fields)
     uint32_t end = 0;
 
     for (uint32_t from = 0; domus_http_next(fields, &at, &line); from = at) {
-        if (!domi_http_is_slice_word(line.name, "connection"))
+        if (!domi_http_is_slice_word_in_any_case(line.name, "connection"))
             continue;
         first = end == 0 ? from : first;
         end = at;
     }
     /* the last line of the block may have no line end */
     end = end < fields.size ? end : fields.size;
-    return domi_http_part_of_slice(fields, first, end - first);
+    return domi_http_borrow_part_of_slice(fields, first, end - first);
 }
 
 /* Returns whether a field Connection names this field, so that it must not be passed on. */
@@ -91,25 +91,25 @@ static bool is_field_named_by_connection(domus_slice connection, domus_slice nam
     return false;
 }
 
-int domi_http_add_fields_except(domus_appender *fields, domus_slice received,
-                                bool (*is_left)(domus_slice name))
+int domi_http_add_end_to_end_fields_except(domus_appender *fields, domus_slice received,
+                                           bool (*is_left)(domus_slice name))
 {
     static const char *const of_connection[] = {"connection", "keep-alive",     "proxy-connection",
                                                 "te",         "trailer",        "transfer-encoding",
                                                 "upgrade",    "content-length", NULL};
-    domus_slice connection = cut_connection_fields_out(received);
+    domus_slice connection = part_of_block_with_connection_fields(received);
     uint32_t at = 0;
     domus_http_line line;
 
     while (fields->error == 0 && domus_http_next(received, &at, &line)) {
-        if (!domi_http_is_slice_one_of_words(line.name, of_connection) &&
+        if (!domi_http_is_slice_any_word_of_list(line.name, of_connection) &&
             !is_field_named_by_connection(connection, line.name) && !is_left(line.name))
             (void)domi_http_add_field_unchanged(fields, &line);
     }
     return fields->error;
 }
 
-static bool never_leaves_field_out(domus_slice name)
+static bool keep_every_field(domus_slice name)
 {
     (void)name;
     return false;
@@ -117,5 +117,5 @@ static bool never_leaves_field_out(domus_slice name)
 
 int domus_http_add_end_to_end(domus_appender *fields, domus_slice received)
 {
-    return domi_http_add_fields_except(fields, received, never_leaves_field_out);
+    return domi_http_add_end_to_end_fields_except(fields, received, keep_every_field);
 }

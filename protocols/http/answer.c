@@ -24,7 +24,7 @@ int domi_http_send_100_continue(domus_wire *wire, domi_http_state *state)
  * their requests, and a 100 Continue that is owed belongs behind the answer to the last request. If
  * that answer was encoded earlier than others, the peer gets the 100 between two answers, where it
  * ignores it. */
-int domi_http_finish_answer(domus_wire *wire, domi_http_state *state, uint64_t id)
+int domi_http_count_answer_and_send_owed_100(domus_wire *wire, domi_http_state *state, uint64_t id)
 {
     bool is_last = (uint32_t)(id >> DOMI_HTTP_ID_NUMBER) == state->made;
 
@@ -35,7 +35,7 @@ int domi_http_finish_answer(domus_wire *wire, domi_http_state *state, uint64_t i
                : 0;
 }
 
-bool domi_http_may_unsent_body_follow(const domi_http_state *state, uint64_t id)
+bool domi_http_may_refused_body_still_come(const domi_http_state *state, uint64_t id)
 {
     bool is_last = (uint32_t)(id >> DOMI_HTTP_ID_NUMBER) == state->made;
 
@@ -208,7 +208,7 @@ static int encode_complete_answer(domus_wire *wire, domi_http_state *state, uint
     if (answer->trailers.size != 0 && framing == LENGTH && !is_head && answer->text == NULL &&
         domi_http_does_peer_accept_trailers(id)) {
         int error = append_answer_with_trailers(wire, state, answer, id, has);
-        return error != 0 ? error : domi_http_finish_answer(wire, state, id);
+        return error != 0 ? error : domi_http_count_answer_and_send_owed_100(wire, state, id);
     }
     if ((is_head || answer->status == 304) && length == 0 && answer->length != 0) {
         length = answer->length;
@@ -219,7 +219,7 @@ static int encode_complete_answer(domus_wire *wire, domi_http_state *state, uint
     if (answer->has_no_length)
         framing = NOTHING;
     int error = append_head_and_complete_body(wire, state, answer, id, framing, length, has);
-    return error != 0 ? error : domi_http_finish_answer(wire, state, id);
+    return error != 0 ? error : domi_http_count_answer_and_send_owed_100(wire, state, id);
 }
 
 static int encode_uncompressed_answer(domus_wire *wire, domi_http_state *state, uint64_t id,
@@ -228,13 +228,14 @@ static int encode_uncompressed_answer(domus_wire *wire, domi_http_state *state, 
     uint64_t *stream = domus_wire_stream(wire);
 
     answer->close |= (id & DOMI_HTTP_ID_CLOSE) != 0 ||
-                     domi_http_may_unsent_body_follow(state, id) || domus_wire_is_closing(wire);
+                     domi_http_may_refused_body_still_come(state, id) ||
+                     domus_wire_is_closing(wire);
     answer->close &= answer->status != 101;
     int error = stream != NULL ? encode_begin_of_answer_in_pieces(wire, state, id, answer, stream)
                                : encode_complete_answer(wire, state, id, answer);
     if (error != 0)
         return error;
-    if (domi_http_may_unsent_body_follow(state, id))
+    if (domi_http_may_refused_body_still_come(state, id))
         /* an owed 100 Continue is not sent any more, because it would stand within the answer in
          * pieces */
         state->waits_for_100 = false;
@@ -250,7 +251,7 @@ static int encode_answer_maybe_compressed(domus_wire *wire, domi_http_state *sta
 
     if (state->options.gzip == NULL)
         return encode_uncompressed_answer(wire, state, id, answer);
-    int error = domi_http_compress_or_prepare_answer(state, id, domus_wire_stream(wire) != NULL,
+    int error = domi_http_compress_answer_if_allowed(state, id, domus_wire_stream(wire) != NULL,
                                                      answer, &packed);
     if (error != 0)
         return error;
@@ -340,11 +341,11 @@ static int encode_trailers_of_answer(domus_wire *wire, uint64_t *stream, uint64_
 }
 
 /* Finish the encoding of an answer in pieces, whose last bytes were appended. */
-static int finish_answer_in_pieces(domus_wire *wire, domi_http_state *state, uint64_t id)
+static int end_exchange_of_answer_in_pieces(domus_wire *wire, domi_http_state *state, uint64_t id)
 {
     if (state->chained != NULL)
         domi_http_end_exchange_of_request(state->chained, id, domus_wire_now_ns(wire), false);
-    return domi_http_finish_answer(wire, state, id);
+    return domi_http_count_answer_and_send_owed_100(wire, state, id);
 }
 
 int domi_http_encode_answer_of_server(domus_wire *wire, domi_http_state *state, uint64_t id,
@@ -361,14 +362,15 @@ int domi_http_encode_answer_of_server(domus_wire *wire, domi_http_state *state, 
         return encode_response_of_handler(wire, state, id, payload);
     if (type == &domus_http_trailers_type) {
         error = encode_trailers_of_answer(wire, stream, id, payload);
-        return error != 0 ? error : finish_answer_in_pieces(wire, state, id);
+        return error != 0 ? error : end_exchange_of_answer_in_pieces(wire, state, id);
     }
     if (type != &domus_piece_type)
         return -EOPNOTSUPP;
     error = domi_http_append_piece_of_stream(wire, stream, payload);
     if (error == 0 && state->chained != NULL)
-        domi_http_count_sent_bytes(state->chained, id, ((const domus_piece *)payload)->bytes.size);
+        domi_http_count_sent_bytes_of_request(state->chained, id,
+                                              ((const domus_piece *)payload)->bytes.size);
     if (error != 0 || !((const domus_piece *)payload)->last)
         return error;
-    return finish_answer_in_pieces(wire, state, id);
+    return end_exchange_of_answer_in_pieces(wire, state, id);
 }

@@ -173,7 +173,8 @@ static int append_request_and_waiting_body(domus_wire *wire, const domi_http_sta
                                            const domus_http_request *request, const place *said,
                                            const uint64_t *stream, domus_slice *ret_waiting)
 {
-    int error = state->wait == DOMI_HTTP_WAITS ? domi_http_append_waiting_body(wire, state) : 0;
+    int error =
+        state->wait == DOMI_HTTP_WAITS ? domi_http_append_body_waiting_for_100(wire, state) : 0;
 
     if (error == 0)
         error = append_request_head(wire, request, said, stream);
@@ -193,7 +194,7 @@ static bool may_request_ask_for_tunnel(const domi_http_state *state,
 }
 
 /* Returns the word of the stream, which tells how the body of a request is sent. */
-static uint64_t stream_word_of_request_body(const domus_http_request *request)
+static uint64_t word_of_stream_for_request_body(const domus_http_request *request)
 {
     if (request->tunnels)
         return DOMI_HTTP_STREAM_TUNNEL;
@@ -230,12 +231,13 @@ static int encode_request_of_client(domus_wire *wire, domi_http_state *state,
     error = append_request_and_waiting_body(wire, state, request, &said, stream, &waiting);
     if (error != 0)
         return error;
-    domi_http_end_wait_for_100(wire, state);
-    domi_http_note_sent_request(state, request->method == DOMUS_HTTP_HEAD, request->upgrade);
+    domi_http_end_wait_after_body_was_sent(wire, state);
+    domi_http_add_marks_of_sent_request(state, request->method == DOMUS_HTTP_HEAD,
+                                        request->upgrade);
     if (request->close)
         domus_wire_last(wire);
     if (stream != NULL)
-        *stream = stream_word_of_request_body(request);
+        *stream = word_of_stream_for_request_body(request);
     state->tunnel = request->tunnels ? DOMI_HTTP_TUNNEL_ASKED : DOMI_HTTP_NO_TUNNEL;
     if (waits)
         domi_http_let_body_wait_for_100(wire, state, waiting, stream);

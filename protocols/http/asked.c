@@ -8,7 +8,7 @@
 
 enum { IS_HEAD = 1, UPGRADES = 2 };
 
-int domi_http_allocate_unanswered(domi_http_state *state)
+int domi_http_allocate_marks_of_requests(domi_http_state *state)
 {
     size_t size = DOMI_HTTP_ASKED_MAX / OF_BYTE;
 
@@ -19,12 +19,12 @@ int domi_http_allocate_unanswered(domi_http_state *state)
     return 0;
 }
 
-void domi_http_free_unanswered(domi_http_state *state)
+void domi_http_free_marks_of_requests(domi_http_state *state)
 {
     domus_append_drop(&state->asked.room);
 }
 
-bool domi_http_note_sent_request(domi_http_state *state, bool is_head, bool upgrades)
+bool domi_http_add_marks_of_sent_request(domi_http_state *state, bool is_head, bool upgrades)
 {
     uint32_t at = (state->asked.first + state->asked.count) % DOMI_HTTP_ASKED_MAX;
     unsigned marks = (is_head ? IS_HEAD : 0) | (upgrades ? UPGRADES : 0);
@@ -56,7 +56,7 @@ bool domi_http_does_oldest_want_upgrade(const domi_http_state *state)
     return has_oldest_request_mark(state, UPGRADES);
 }
 
-void domi_http_note_answered_request(domi_http_state *state)
+void domi_http_drop_marks_of_oldest_request(domi_http_state *state)
 {
     state->asked.first = (state->asked.first + 1) % DOMI_HTTP_ASKED_MAX;
     state->asked.count--;

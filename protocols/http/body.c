@@ -40,7 +40,7 @@ static int refuse_body_with_status(domi_http_body *body, unsigned status)
 
 /* End a part of the line of a chunk's size at `byte`: the line ends, an extension begins, or spaces
  * follow, and then the phase becomes `space`. */
-static int end_part_of_size_line(domi_http_body *body, char byte, unsigned space)
+static int end_part_of_chunk_size_line_at_byte(domi_http_body *body, char byte, unsigned space)
 {
     if (byte == '\r')
         body->phase = SIZE_LF;
@@ -58,7 +58,7 @@ static int read_digit_of_chunk_size(domi_http_body *body, char byte)
     int digit = domi_http_value_of_hex_digit(byte);
 
     if (digit < 0)
-        return body->digits != 0 ? end_part_of_size_line(body, byte, SIZE_SPACE)
+        return body->digits != 0 ? end_part_of_chunk_size_line_at_byte(body, byte, SIZE_SPACE)
                                  : refuse_body_with_status(body, 400);
     if (body->digits == DIGITS_MAX)
         return refuse_body_with_status(body, 413);
@@ -69,7 +69,7 @@ static int read_digit_of_chunk_size(domi_http_body *body, char byte)
 
 /* Read a byte behind spaces in the line of a chunk's size: only bytes before which spaces are
  * allowed may come, and never the end of the line. */
-static int read_byte_behind_space(domi_http_body *body, char byte)
+static int read_byte_behind_spaces_of_chunk_line(domi_http_body *body, char byte)
 {
     if (domi_http_is_space_or_tab(byte))
         return 0;
@@ -106,7 +106,7 @@ static int read_byte_of_chunk_extension(domi_http_body *body, char byte)
     case SIZE_SPACE:
     case NAME_SPACE:
     case VALUE_SPACE:
-        return read_byte_behind_space(body, byte);
+        return read_byte_behind_spaces_of_chunk_line(body, byte);
     case EXTENSION:
         if (is_token)
             body->phase = NAME;
@@ -114,7 +114,9 @@ static int read_byte_of_chunk_extension(domi_http_body *body, char byte)
     case NAME:
         if (byte == '=')
             body->phase = VALUE;
-        return is_token || byte == '=' ? 0 : end_part_of_size_line(body, byte, NAME_SPACE);
+        return is_token || byte == '='
+                   ? 0
+                   : end_part_of_chunk_size_line_at_byte(body, byte, NAME_SPACE);
     case VALUE:
         if (is_token || byte == '"')
             body->phase = is_token ? TOKEN : QUOTED;
@@ -125,8 +127,9 @@ static int read_byte_of_chunk_extension(domi_http_body *body, char byte)
     case ESCAPED:
         return read_byte_of_quoted_value(body, byte);
     default: /* the phases TOKEN and UNQUOTED: within the value of an extension, or behind it */
-        return is_token && body->phase == TOKEN ? 0
-                                                : end_part_of_size_line(body, byte, VALUE_SPACE);
+        return is_token && body->phase == TOKEN
+                   ? 0
+                   : end_part_of_chunk_size_line_at_byte(body, byte, VALUE_SPACE);
     }
 }
 
@@ -142,8 +145,8 @@ static int begin_chunk_of_body(domi_http_body *body, const domi_http_body_limits
 }
 
 /* Read a byte around the chunks of a body, which is not a byte of the body itself. */
-static int read_byte_around_chunks(domi_http_body *body, const domi_http_body_limits *limits,
-                                   char byte)
+static int read_framing_byte_around_chunks(domi_http_body *body,
+                                           const domi_http_body_limits *limits, char byte)
 {
     bool is_extension = body->phase == SIZE ? byte == ';' || domi_http_is_space_or_tab(byte)
                                             : body->phase < SIZE_LF && byte != '\r';
@@ -168,8 +171,8 @@ static int read_byte_around_chunks(domi_http_body *body, const domi_http_body_li
 }
 
 /* Take bytes of a body, which begin at `at`. Returns how many bytes up to their end were used. */
-static int take_bytes_of_body(domi_http_body *body, size_t at, size_t size,
-                              domi_http_part *ret_part)
+static int count_available_bytes_of_body(domi_http_body *body, size_t at, size_t size,
+                                         domi_http_part *ret_part)
 {
     size_t part = size - at < body->left ? size - at : (size_t)body->left;
 
@@ -200,14 +203,14 @@ static int decode_part_of_chunked_body(domi_http_body *body, const domi_http_bod
 
     while (at < size) {
         if (body->phase == DATA) {
-            int used = take_bytes_of_body(body, at, size, ret_part);
+            int used = count_available_bytes_of_body(body, at, size, ret_part);
             if (body->left == 0)
                 body->phase = DATA_CR;
             return used;
         }
         if (body->phase == TRAILERS)
             return at != 0 ? (int)at : read_trailers_of_body(body, limits, bytes, size, ret_part);
-        int error = read_byte_around_chunks(body, limits, bytes[at]);
+        int error = read_framing_byte_around_chunks(body, limits, bytes[at]);
         if (error != 0)
             return error;
         at++;
@@ -228,7 +231,7 @@ int domi_http_decode_part_of_body(domi_http_body *body, const domi_http_body_lim
     }
     if (body->framing == DOMI_HTTP_TUNNEL)
         body->left = size;
-    int used = take_bytes_of_body(body, 0, size, ret_part);
+    int used = count_available_bytes_of_body(body, 0, size, ret_part);
     ret_part->done = body->left == 0 && body->framing == DOMI_HTTP_COUNTED;
     return used;
 }

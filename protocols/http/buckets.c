@@ -53,8 +53,8 @@ static uint64_t time_until_bucket_is_full(uint64_t word, uint64_t now_us,
 
 /* Find the word of a bucket in its set: the word with the bucket's mark, or else the word that is
  * nearest to full, which is replaced. */
-static uint64_t *find_word_of_bucket(uint64_t *set, uint64_t mark, uint64_t now_us,
-                                     const domi_http_rate *rate, uint64_t *ret_seen)
+static uint64_t *find_or_replace_word_of_bucket(uint64_t *set, uint64_t mark, uint64_t now_us,
+                                                const domi_http_rate *rate, uint64_t *ret_seen)
 {
     uint64_t *best = set;
     uint64_t best_left = UINT64_MAX;
@@ -84,7 +84,7 @@ domi_http_taken domi_http_take_token_from_bucket(domi_http_buckets *buckets, uin
 
     for (int tries = 0; tries < TRIES_MAX; tries++) {
         uint64_t seen = 0;
-        uint64_t *word = find_word_of_bucket(set, mark, now_us, rate, &seen);
+        uint64_t *word = find_or_replace_word_of_bucket(set, mark, now_us, rate, &seen);
         left = seen >> TIME_BITS == mark ? time_until_bucket_is_full(seen, now_us, rate) : 0;
         if (left + rate->token_us > rate->full_us)
             return (domi_http_taken){false, left + rate->token_us - rate->full_us};
@@ -117,7 +117,7 @@ int domi_http_set_rate_of_buckets(domi_http_buckets *buckets, const domi_http_ra
     return 0;
 }
 
-bool domi_http_read_rate_that_was_set(const domi_http_buckets *buckets, domi_http_rate *ret_rate)
+bool domi_http_read_rate_set_at_runtime(const domi_http_buckets *buckets, domi_http_rate *ret_rate)
 {
     /* Acquire, for all loads: they pair with the releases of a setter. The loop is repeated only if
      * a rate was set meanwhile. */

@@ -41,7 +41,7 @@ void domi_http_buckets_free(domi_http_buckets *buckets);
 /* Set a rate in place of that of the options; read the rate that was set. Setting returns 0; -EBUSY
  * while another thread sets one. Any thread. */
 int domi_http_set_rate_of_buckets(domi_http_buckets *buckets, const domi_http_rate *rate);
-bool domi_http_read_rate_that_was_set(const domi_http_buckets *buckets, domi_http_rate *ret_rate);
+bool domi_http_read_rate_set_at_runtime(const domi_http_buckets *buckets, domi_http_rate *ret_rate);
 
 typedef struct domi_http_taken {
     bool is_taken;

@@ -111,19 +111,19 @@ static void remove_exchange_from_list(domi_http_chained *chained,
 
 /* --- leaving the chain ------------------------------------------------------------------------ */
 
-const domus_http_step *domi_http_step_of_entered_part(const domi_http_exchange *exchange,
-                                                      uint32_t index)
+const domus_http_step *domi_http_step_at_place_of_exchange(const domi_http_exchange *exchange,
+                                                           uint32_t index)
 {
     return index < exchange->of_chain ? &exchange->chain->parts[index]
                                       : &exchange->row->parts[index - exchange->of_chain];
 }
 
 /* Call `leave` of each part that the exchange has entered, from the last one to the first. */
-static void call_leave_of_parts(domi_http_exchange *exchange, domus_http_leaving *leaving)
+static void call_leave_of_entered_parts(domi_http_exchange *exchange, domus_http_leaving *leaving)
 {
     exchange->face.status = leaving->status;
     for (uint32_t i = exchange->entered; i-- > 0;) {
-        const domus_http_step *step = domi_http_step_of_entered_part(exchange, i);
+        const domus_http_step *step = domi_http_step_at_place_of_exchange(exchange, i);
         exchange->face.word = &exchange->words[i];
         if (step->part->leave != NULL)
             step->part->leave(&exchange->face, leaving, step->options);
@@ -132,8 +132,8 @@ static void call_leave_of_parts(domi_http_exchange *exchange, domus_http_leaving
 
 /* Use the body that a part of the chain has made, if the answer needs one; otherwise free that
  * body. */
-static void use_body_of_part(domus_http_leaving *leaving, domi_http_outgoing *answer,
-                             domus_slice *ret_made)
+static void use_or_free_body_made_by_part(domus_http_leaving *leaving, domi_http_outgoing *answer,
+                                          domus_slice *ret_made)
 {
     if (!leaving->wants_body || leaving->body.size == 0) {
         domus_slice_free(leaving->body);
@@ -162,10 +162,10 @@ int domi_http_pass_answer_through_parts(domi_http_exchange *exchange, domi_http_
                                   .added = &added,
                                   .wants_body = is_whole && is_error_without_body(answer)};
 
-    call_leave_of_parts(exchange, &leaving);
+    call_leave_of_entered_parts(exchange, &leaving);
     int error = domus_append_end(&added, &answer->added);
     if (error == 0) {
-        use_body_of_part(&leaving, answer, ret_made);
+        use_or_free_body_made_by_part(&leaving, answer, ret_made);
         return 0;
     }
     domus_slice_free(leaving.body);
@@ -180,18 +180,18 @@ static void store_peer_address(const domus_wire *wire, domi_http_chained *chaine
         chained->knows_peer = domus_wire_peer(wire, &chained->peer) == 0;
 }
 
-static void leave_parts_with_failure(domi_http_exchange *exchange, int error,
-                                     domi_http_outgoing *answer, domus_slice *ret_made)
+static void make_failed_answer_through_parts(domi_http_exchange *exchange, int error,
+                                             domi_http_outgoing *answer, domus_slice *ret_made)
 {
     exchange->face.error = error;
     domus_appender added = {.size_max = DOMUS_HTTP_ADDED_MAX};
     domus_http_leaving leaving = {
         .status = (uint16_t)answer->status, .error = error, .added = &added, .wants_body = true};
 
-    call_leave_of_parts(exchange, &leaving);
+    call_leave_of_entered_parts(exchange, &leaving);
     if (leaving.body.size > DOMUS_HTTP_FAILURE_MAX)
         leaving.wants_body = false;
-    use_body_of_part(&leaving, answer, ret_made);
+    use_or_free_body_made_by_part(&leaving, answer, ret_made);
     if (domus_append_end(&added, &answer->added) != 0)
         answer->added = (domus_slice){NULL, 0, 0};
     if (answer->added.size != 0 && domi_http_check_fields(answer->added) < 0) {
@@ -201,12 +201,12 @@ static void leave_parts_with_failure(domi_http_exchange *exchange, int error,
 }
 
 /* Call `end` of each part that the exchange has entered, from the last one to the first. */
-static void call_end_of_parts(domi_http_exchange *exchange, uint64_t now_ns, bool is_cut)
+static void call_end_of_entered_parts(domi_http_exchange *exchange, uint64_t now_ns, bool is_cut)
 {
     exchange->face.ended_ns = now_ns;
     exchange->face.is_cut = is_cut;
     for (uint32_t i = exchange->entered; i-- > 0;) {
-        const domus_http_step *step = domi_http_step_of_entered_part(exchange, i);
+        const domus_http_step *step = domi_http_step_at_place_of_exchange(exchange, i);
         exchange->face.word = &exchange->words[i];
         if (step->part->end != NULL)
             step->part->end(&exchange->face, step->options);
@@ -222,7 +222,7 @@ void domi_http_pass_failure_through_parts(domus_wire *wire, domi_http_chained **
     uint64_t now_ns = domus_wire_now_ns(wire);
 
     if (exchange != NULL) {
-        leave_parts_with_failure(exchange, error, answer, ret_made);
+        make_failed_answer_through_parts(exchange, error, answer, ret_made);
         if (exchange->face.method != DOMUS_HTTP_HEAD)
             exchange->face.sent += answer->body_size;
         domi_http_end_exchange(*chained, exchange, now_ns, false);
@@ -237,9 +237,9 @@ void domi_http_pass_failure_through_parts(domus_wire *wire, domi_http_chained **
     while (chain->parts != NULL && chain->parts[none.of_chain].part != NULL)
         none.of_chain++;
     none.entered = none.of_chain;
-    leave_parts_with_failure(&none, error, answer, ret_made);
+    make_failed_answer_through_parts(&none, error, answer, ret_made);
     none.face.sent = answer->body_size;
-    call_end_of_parts(&none, now_ns, false);
+    call_end_of_entered_parts(&none, now_ns, false);
 }
 
 /* --- the end of an exchange ------------------------------------------------------------------- */
@@ -255,7 +255,7 @@ void domi_http_end_exchange(domi_http_chained *chained, domi_http_exchange *exch
                             uint64_t now_ns, bool is_cut)
 {
     remove_exchange_from_list(chained, exchange);
-    call_end_of_parts(exchange, now_ns, is_cut);
+    call_end_of_entered_parts(exchange, now_ns, is_cut);
     domi_http_free_gathered_body(exchange);
     free(chained->spare);
     chained->spare = exchange;
@@ -270,7 +270,7 @@ void domi_http_end_exchange_of_request(domi_http_chained *chained, uint64_t id, 
         domi_http_end_exchange(chained, exchange, now_ns, is_cut);
 }
 
-void domi_http_count_sent_bytes(domi_http_chained *chained, uint64_t id, size_t size)
+void domi_http_count_sent_bytes_of_request(domi_http_chained *chained, uint64_t id, size_t size)
 {
     domi_http_exchange *exchange = domi_http_find_exchange_of_request(chained, id);
 

@@ -88,8 +88,8 @@ domi_http_exchange *domi_http_find_exchange_of_channel(domus_stack *stack,
                                                        const domi_http_state **ret_state);
 
 /* Returns the step, in the chain or in the row, of a part that the exchange has entered. */
-const domus_http_step *domi_http_step_of_entered_part(const domi_http_exchange *exchange,
-                                                      uint32_t index);
+const domus_http_step *domi_http_step_at_place_of_exchange(const domi_http_exchange *exchange,
+                                                           uint32_t index);
 
 /* Pass an answer through the parts that its exchange has entered, from the last to the first. The
  * answer gets the fields that they have added, which the caller frees, and a body if a part has
@@ -113,6 +113,6 @@ void domi_http_end_exchange_of_request(domi_http_chained *chained, uint64_t id, 
                                        bool is_cut);
 
 /* Add the bytes of a piece of an answer to the bytes that its exchange has sent. */
-void domi_http_count_sent_bytes(domi_http_chained *chained, uint64_t id, size_t size);
+void domi_http_count_sent_bytes_of_request(domi_http_chained *chained, uint64_t id, size_t size);
 
 #endif

@@ -50,7 +50,7 @@ static inline __m128i domi_http_load_16_bytes(const char *bytes)
 }
 
 /* Returns a mask with one bit for each of the 16 bytes, set if the byte is a control character. */
-static inline unsigned domi_http_mask_of_control_bytes(__m128i some)
+static inline unsigned domi_http_mask_of_controls_in_16_bytes(__m128i some)
 {
     __m128i low = _mm_cmpeq_epi8(_mm_min_epu8(some, _mm_set1_epi8(0x1f)), some);
     __m128i last = _mm_cmpeq_epi8(some, _mm_set1_epi8(0x7f));
@@ -60,12 +60,12 @@ static inline unsigned domi_http_mask_of_control_bytes(__m128i some)
 
 /* Returns a mask of the control characters among 8 to 15 bytes: bits for the first 8 bytes, and
  * above them bits for the last 8 bytes. */
-static inline unsigned domi_http_mask_of_few_control_bytes(const char *bytes, size_t size)
+static inline unsigned domi_http_mask_of_controls_in_8_to_15(const char *bytes, size_t size)
 {
     __m128i first = _mm_loadl_epi64((const __m128i *)(const void *)bytes);
     __m128i last = _mm_loadl_epi64((const __m128i *)(const void *)(bytes + size - 8));
 
-    return domi_http_mask_of_control_bytes(_mm_unpacklo_epi64(first, last));
+    return domi_http_mask_of_controls_in_16_bytes(_mm_unpacklo_epi64(first, last));
 }
 #endif
 
@@ -76,17 +76,17 @@ static inline size_t domi_http_count_text_bytes(const char *bytes, size_t size)
 
 #ifdef __SSE2__
     for (; i + 16 <= size; i += 16) {
-        unsigned wrong = domi_http_mask_of_control_bytes(domi_http_load_16_bytes(bytes + i));
+        unsigned wrong = domi_http_mask_of_controls_in_16_bytes(domi_http_load_16_bytes(bytes + i));
         if (wrong != 0)
             return i + (size_t)__builtin_ctz(wrong);
     }
     /* check the last 16 bytes, of which the first were checked already */
     if (size >= 16 && i != size) {
         unsigned wrong =
-            domi_http_mask_of_control_bytes(domi_http_load_16_bytes(bytes + size - 16));
+            domi_http_mask_of_controls_in_16_bytes(domi_http_load_16_bytes(bytes + size - 16));
         return wrong != 0 ? size - 16 + (size_t)__builtin_ctz(wrong) : size;
     }
-    if (size >= 8 && size < 16 && domi_http_mask_of_few_control_bytes(bytes, size) == 0)
+    if (size >= 8 && size < 16 && domi_http_mask_of_controls_in_8_to_15(bytes, size) == 0)
         return size;
 #endif
     while (i < size && (unsigned char)bytes[i] >= 0x20 && bytes[i] != 0x7f)

@@ -39,8 +39,8 @@ int domi_http_find_pool_of_origin(domus_stack *stack, domi_http_origins *origins
                                   const domus_http_url *url, domus_address *ret_pool);
 
 /* Count a request to this pool as under way; count the end of a request to this pool. */
-void domi_http_count_begun_request(domi_http_origins *origins, domus_address pool);
-void domi_http_count_ended_request(domi_http_origins *origins, domus_address pool);
+void domi_http_count_begun_request_of_pool(domi_http_origins *origins, domus_address pool);
+void domi_http_count_ended_request_of_pool(domi_http_origins *origins, domus_address pool);
 
 /* Free the place of an origin whose pool has ended. */
 void domi_http_free_origin_of_ended_pool(domi_http_origins *origins, const domus_down *down);
@@ -57,7 +57,7 @@ typedef struct domi_http_hop {
     bool has_body; /* the request that follows the redirect has the body of the first request */
 } domi_http_hop;
 
-void domi_http_free_hop_of_redirect(domi_http_hop *hop);
+void domi_http_free_request_of_next_hop(domi_http_hop *hop);
 
 /* Returns whether an answer has the status and the Location of a redirect. */
 bool domi_http_is_answer_redirect(const domus_http_response *response);

@@ -82,14 +82,14 @@ void domi_http_deflater_give_back(domi_http_deflater *deflater);
 /* Add a stream to a channel's list of streams in use; give back all streams of such a list. A
  * stream that was just taken is in no list. */
 void domi_http_deflater_add_to_list(domi_http_deflater *deflater, domi_http_deflater **list);
-void domi_http_deflaters_give_back(domi_http_deflater **list);
+void domi_http_deflaters_give_all_back(domi_http_deflater **list);
 
 /* Give `size` bytes to the stream; with `is_last` the stream ends behind them. Then call
- * domi_http_deflate_next_bytes() until it returns 0: each call returns compressed bytes, which are
+ * domi_http_deflate_next_output() until it returns 0: each call returns compressed bytes, which are
  * valid until the next call. Together they are all that can be made of the bytes given. */
-void domi_http_deflate_give_bytes(domi_http_deflater *deflater, const char *bytes, uint32_t size,
-                                  bool is_last);
-uint32_t domi_http_deflate_next_bytes(domi_http_deflater *deflater, const char **ret_bytes);
+void domi_http_deflate_set_input(domi_http_deflater *deflater, const char *bytes, uint32_t size,
+                                 bool is_last);
+uint32_t domi_http_deflate_next_output(domi_http_deflater *deflater, const char **ret_bytes);
 
 /* Compress a whole body with a stream. Returns 0; -EMSGSIZE if the body would become no smaller;
  * -ENOMEM. */
@@ -101,6 +101,6 @@ int domi_http_deflate_whole_body(domi_http_deflater *deflater, const char *bytes
  * announced. */
 void domi_http_deflater_expect_length(domi_http_deflater *deflater, uint64_t length);
 bool domi_http_deflater_count_body_bytes(domi_http_deflater *deflater, uint32_t size);
-bool domi_http_deflater_is_length_reached(const domi_http_deflater *deflater);
+bool domi_http_deflater_has_announced_length(const domi_http_deflater *deflater);
 
 #endif

@@ -87,7 +87,7 @@ static bool is_tag_of_version_in_fields(domus_slice fields, const char *name,
     uint32_t at = 0;
 
     while (version->is_there && domus_http_next(fields, &at, &line)) {
-        if (domi_http_is_slice_word(line.name, name) &&
+        if (domi_http_is_slice_word_in_any_case(line.name, name) &&
             is_tag_of_version_in_list(line.value, version, weakly))
             return true;
     }

@@ -26,7 +26,7 @@ static bool find_cookie_in_field(domus_slice value, const char *name, domus_slic
             from++;
             size -= 2;
         }
-        *ret_value = domi_http_part_of_slice(value, (size_t)(from - data), size);
+        *ret_value = domi_http_borrow_part_of_slice(value, (size_t)(from - data), size);
         return true;
     }
     return false;
@@ -38,7 +38,7 @@ bool domus_http_cookie(domus_slice fields, const char *name, domus_slice *ret_va
     uint32_t at = 0;
 
     while (domus_http_next(fields, &at, &line)) {
-        if (domi_http_is_slice_word(line.name, "cookie") &&
+        if (domi_http_is_slice_word_in_any_case(line.name, "cookie") &&
             find_cookie_in_field(line.value, name, ret_value))
             return true;
     }

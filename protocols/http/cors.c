@@ -81,7 +81,7 @@ static bool find_origin_of_request(domus_slice fields, domus_slice *ret_origin)
     uint32_t at = 0;
 
     while (domus_http_next(fields, &at, &line)) {
-        if (domi_http_is_slice_word(line.name, "origin")) {
+        if (domi_http_is_slice_word_in_any_case(line.name, "origin")) {
             *ret_origin = line.value;
             count++;
         }

@@ -24,7 +24,7 @@ static int find_text_behind_auth_scheme(domus_slice fields, const char *scheme,
     uint32_t at = 0;
 
     while (domus_http_next(fields, &at, &line)) {
-        if (!domi_http_is_slice_word(line.name, "authorization"))
+        if (!domi_http_is_slice_word_in_any_case(line.name, "authorization"))
             continue;
         value = line.value;
         count++;
@@ -40,7 +40,7 @@ static int find_text_behind_auth_scheme(domus_slice fields, const char *scheme,
     size_t skip = scheme_size;
     while (skip < value.size && data[skip] == ' ')
         skip++;
-    *ret_rest = domi_http_part_of_slice(value, skip, value.size - skip);
+    *ret_rest = domi_http_borrow_part_of_slice(value, skip, value.size - skip);
     return 0;
 }
 

@@ -20,8 +20,8 @@ static void reset_state_for_next_message(domi_http_state *state)
     state->head = (domi_http_head){.kind = state->head.kind};
 }
 
-static int make_message_from_bytes(domus_wire *wire, domi_http_state *state,
-                                   const domi_http_source *from, bool in_pieces)
+static int make_request_or_response(domus_wire *wire, domi_http_state *state,
+                                    const domi_http_source *from, bool in_pieces)
 {
     int error = domi_http_is_server(state) ? domi_http_make_request(wire, state, from, in_pieces)
                                            : domi_http_make_response(wire, state, from, in_pieces);
@@ -59,7 +59,7 @@ static int make_message_from_gathered_bytes(domus_wire *wire, domi_http_state *s
 
     if (error != 0)
         return error;
-    error = make_message_from_bytes(wire, state, &source, false);
+    error = make_request_or_response(wire, state, &source, false);
     domus_slice_free(source.head_slice);
     if (error != 0)
         domus_slice_free(source.body_slice);
@@ -121,7 +121,7 @@ static int make_piece_of_body(domus_wire *wire, domi_http_state *state, const ch
 /* --- heads ------------------------------------------------------------------------------------ */
 
 /* Send 100 Continue for a request's body that is gathered, once all earlier answers have left. */
-static int send_100_for_body(domus_wire *wire, domi_http_state *state, bool has_begun)
+static int send_100_for_body_now_or_later(domus_wire *wire, domi_http_state *state, bool has_begun)
 {
     if (!state->waits_for_100 || has_begun)
         return 0;
@@ -162,10 +162,12 @@ static int begin_message_with_whole_body(domus_wire *wire, domi_http_state *stat
     if (must_body_be_decompressed(state, bytes))
         return begin_to_gather_message(state, bytes);
     if (is_counted && state->body.left <= size - head) {
-        int error = make_message_from_bytes(wire, state, &in_window, false);
+        int error = make_request_or_response(wire, state, &in_window, false);
         return error != 0 ? error : (int)(head + in_window.body_size);
     }
-    int error = state->phase == DOMI_HTTP_IN_HEAD ? send_100_for_body(wire, state, size > head) : 0;
+    int error = state->phase == DOMI_HTTP_IN_HEAD
+                    ? send_100_for_body_now_or_later(wire, state, size > head)
+                    : 0;
     if (error != 0)
         return error;
     if (domi_http_is_server(state))
@@ -180,8 +182,8 @@ static int begin_message_with_whole_body(domus_wire *wire, domi_http_state *stat
 }
 
 /* Begin the body of a message, whose head was read. */
-static int begin_body_behind_head(domus_wire *wire, domi_http_state *state, const char *bytes,
-                                  size_t size)
+static int gather_or_stream_body_behind_head(domus_wire *wire, domi_http_state *state,
+                                             const char *bytes, size_t size)
 {
     const domus_http_options *options = &state->options;
     bool is_counted = state->body.framing == DOMI_HTTP_COUNTED;
@@ -192,7 +194,7 @@ static int begin_body_behind_head(domus_wire *wire, domi_http_state *state, cons
     if (state->body.framing != DOMI_HTTP_TUNNEL &&
         (!options->streams || (is_counted && state->body.left <= options->whole_max)))
         return begin_message_with_whole_body(wire, state, bytes, size);
-    int error = make_message_from_bytes(wire, state, &head, true);
+    int error = make_request_or_response(wire, state, &head, true);
     state->phase = DOMI_HTTP_STREAMING;
     return error != 0 ? error : (int)state->head_size;
 }
@@ -200,7 +202,7 @@ static int begin_body_behind_head(domus_wire *wire, domi_http_state *state, cons
 /* Returns whether the bytes may be an empty line before a request, which is ignored (RFC 9112
  * 2.2). Only a few such lines are, because a peer that sends nothing else must be refused at
  * some time. */
-static bool may_be_empty_line(const domi_http_state *state, char first)
+static bool may_empty_line_before_request_be_here(const domi_http_state *state, char first)
 {
     return first == '\r' && domi_http_is_server(state) && !state->head.begun &&
            state->empty_lines < DOMUS_HTTP_EMPTY_LINES_MAX;
@@ -225,7 +227,7 @@ static int decode_head_of_message(domus_wire *wire, domi_http_state *state, cons
                                      state->options.head_max - 2u * state->empty_lines,
                                      state->options.fields_max};
 
-    if (may_be_empty_line(state, *bytes))
+    if (may_empty_line_before_request_be_here(state, *bytes))
         return skip_empty_line_before_request(wire, state, bytes, size);
     int used = domi_http_read_head(&state->head, &limits, bytes, size);
     if (used == 0 && domi_http_is_server(state))
@@ -242,9 +244,9 @@ static int decode_head_of_message(domus_wire *wire, domi_http_state *state, cons
         return used;
     }
     if (state->body.framing != DOMI_HTTP_NO_BODY)
-        return begin_body_behind_head(wire, state, bytes, size);
+        return gather_or_stream_body_behind_head(wire, state, bytes, size);
     const domi_http_source from = {.head = bytes};
-    int error = make_message_from_bytes(wire, state, &from, false);
+    int error = make_request_or_response(wire, state, &from, false);
     return error != 0 ? error : used;
 }
 

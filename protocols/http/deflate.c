@@ -133,7 +133,7 @@ void domi_http_deflater_add_to_list(domi_http_deflater *deflater, domi_http_defl
     *list = deflater;
 }
 
-void domi_http_deflaters_give_back(domi_http_deflater **list)
+void domi_http_deflaters_give_all_back(domi_http_deflater **list)
 {
     while (*list != NULL)
         domi_http_deflater_give_back(*list);
@@ -143,7 +143,7 @@ void domi_http_deflaters_give_back(domi_http_deflater **list)
 
 /* Switch the stream to storing bytes uncompressed, or back to compressing. Nothing may be pending,
  * so zlib has nothing to write. */
-static void switch_stream_to_storing(domi_http_deflater *deflater, bool is_stored)
+static void switch_between_storing_and_deflating(domi_http_deflater *deflater, bool is_stored)
 {
     if (deflater->is_stored == is_stored)
         return;
@@ -153,16 +153,17 @@ static void switch_stream_to_storing(domi_http_deflater *deflater, bool is_store
     (void)deflateParams(&deflater->zlib, is_stored ? 0 : deflater->level, Z_DEFAULT_STRATEGY);
 }
 
-void domi_http_deflate_give_bytes(domi_http_deflater *deflater, const char *bytes, uint32_t size,
-                                  bool is_last)
+void domi_http_deflate_set_input(domi_http_deflater *deflater, const char *bytes, uint32_t size,
+                                 bool is_last)
 {
-    switch_stream_to_storing(deflater, size > domi_http_gzip_max_whole_size(deflater->pool));
+    switch_between_storing_and_deflating(deflater,
+                                         size > domi_http_gzip_max_whole_size(deflater->pool));
     deflater->zlib.next_in = (Bytef *)(uintptr_t)bytes;
     deflater->zlib.avail_in = size;
     deflater->flush = is_last ? Z_FINISH : Z_SYNC_FLUSH;
 }
 
-uint32_t domi_http_deflate_next_bytes(domi_http_deflater *deflater, const char **ret_bytes)
+uint32_t domi_http_deflate_next_output(domi_http_deflater *deflater, const char **ret_bytes)
 {
     z_stream *zlib = &deflater->zlib;
 
@@ -184,8 +185,8 @@ int domi_http_deflate_whole_body(domi_http_deflater *deflater, const char *bytes
     const char *some;
     uint32_t count;
 
-    domi_http_deflate_give_bytes(deflater, bytes, size, true);
-    while ((count = domi_http_deflate_next_bytes(deflater, &some)) != 0) {
+    domi_http_deflate_set_input(deflater, bytes, size, true);
+    while ((count = domi_http_deflate_next_output(deflater, &some)) != 0) {
         if (domus_append(&packed, some, count) != 0)
             break;
     }
@@ -208,7 +209,7 @@ bool domi_http_deflater_count_body_bytes(domi_http_deflater *deflater, uint32_t 
     return true;
 }
 
-bool domi_http_deflater_is_length_reached(const domi_http_deflater *deflater)
+bool domi_http_deflater_has_announced_length(const domi_http_deflater *deflater)
 {
     return !deflater->is_counted || deflater->left == 0;
 }

@@ -62,9 +62,9 @@ static int begin_exchange_of_request(domus_stack *stack, domi_http_chained *chai
 
 /* Enter the parts of one list that the exchange has not entered yet: those of the chain, or those
  * of the row. Returns 0 when all were entered; or what a part has returned. */
-static int enter_parts_of_list(domus_stack *stack, domi_http_chained *chained,
-                               const domus_http_request *request, const domus_http_step *steps,
-                               bool is_chain)
+static int enter_remaining_parts_of_list(domus_stack *stack, domi_http_chained *chained,
+                                         const domus_http_request *request,
+                                         const domus_http_step *steps, bool is_chain)
 {
     uint64_t number = request->exchange;
     domi_http_exchange *exchange = domi_http_find_exchange_by_number(chained, number);
@@ -103,8 +103,8 @@ static int answer_unrouted_request(domus_stack *stack, const domus_http_match *m
 }
 
 /* Enter the parts that the exchange has not entered yet, and then call the handler of the row. */
-static int call_parts_and_handler(domus_stack *stack, void *self, domi_http_chained *chained,
-                                  const domus_http_request *request)
+static int enter_parts_and_call_handler(domus_stack *stack, void *self, domi_http_chained *chained,
+                                        const domus_http_request *request)
 {
     static const domus_http_row none = {{0, NULL, 0}, NULL, NULL};
     domi_http_exchange *exchange = domi_http_find_exchange_by_number(chained, request->exchange);
@@ -112,7 +112,7 @@ static int call_parts_and_handler(domus_stack *stack, void *self, domi_http_chai
     int result = 0;
 
     if (exchange->row == NULL)
-        result = enter_parts_of_list(stack, chained, request, chain->parts, true);
+        result = enter_remaining_parts_of_list(stack, chained, request, chain->parts, true);
     if (result != 0)
         return result != DOMUS_HTTP_ANSWERED ? result : 0;
     const domus_http_row *rows = chain->rows != NULL ? chain->rows : &none;
@@ -126,7 +126,7 @@ static int call_parts_and_handler(domus_stack *stack, void *self, domi_http_chai
     /* the route is the first member of its row, so the cast finds the row */
     exchange->row = (const domus_http_row *)(const void *)match.route;
     const domus_http_row *row = exchange->row;
-    result = enter_parts_of_list(stack, chained, request, row->parts, false);
+    result = enter_remaining_parts_of_list(stack, chained, request, row->parts, false);
     if (result != 0)
         return result != DOMUS_HTTP_ANSWERED ? result : 0;
     return row->handle(stack, self, request, &match);
@@ -141,7 +141,7 @@ int domus_http_dispatch(domus_stack *stack, void *self, const void *payload)
         error = begin_exchange_of_request(stack, chained, payload);
     if (error != 0)
         return error == -ENOENT ? -EINVAL : error;
-    return call_parts_and_handler(stack, self, chained, payload);
+    return enter_parts_and_call_handler(stack, self, chained, payload);
 }
 
 int domus_http_go_on(domus_stack *stack, void *self)
@@ -155,7 +155,7 @@ int domus_http_go_on(domus_stack *stack, void *self)
     if (exchange == NULL || !exchange->waits)
         return -EINVAL;
     exchange->waits = false;
-    return call_parts_and_handler(stack, self, chained, request);
+    return enter_parts_and_call_handler(stack, self, chained, request);
 }
 
 bool domus_http_enter(domus_stack *stack, const domus_http_request *request, int *ret_result)
@@ -170,7 +170,7 @@ bool domus_http_enter(domus_stack *stack, const domus_http_request *request, int
     if (error == 0)
         error = begin_exchange_of_request(stack, chained, request);
     if (error == 0)
-        error = enter_parts_of_list(stack, chained, request, chained->chain->parts, true);
+        error = enter_remaining_parts_of_list(stack, chained, request, chained->chain->parts, true);
     if (error == 0)
         return true;
     *ret_result = error == DOMUS_HTTP_ANSWERED ? 0 : error == DOMUS_PARKED ? -EOPNOTSUPP : error;

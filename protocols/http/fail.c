@@ -7,7 +7,7 @@
 
 #define REASON_ROOM 64u /* bytes of the longest reason for a failure, with line end and zero */
 
-static unsigned status_of_failed_request(int error)
+static unsigned http_status_of_handler_errno(int error)
 {
     switch (-error) {
     case EPROTO:
@@ -50,7 +50,7 @@ static bool has_request_begun(const domi_http_state *state)
 
 /* Returns the status of the answer to bytes that are not a request; 0 if no answer is expected: the
  * peer has ended (by a FIN, or by a byte stage that was cut off), or has not begun a request. */
-static unsigned status_for_bytes_of_no_request(const domi_http_state *state, int error)
+static unsigned http_status_of_failed_decoding(const domi_http_state *state, int error)
 {
     switch (-error) {
     case EPIPE:
@@ -134,7 +134,7 @@ static void log_failure_of_handler(domus_wire *wire, const domi_http_state *stat
     const domi_http_exchange *exchange = domi_http_find_exchange_of_request(state->chained, id);
     char what[WHAT_SIZE];
 
-    if (status_of_failed_request(error) < 500 || error == -ECANCELED)
+    if (http_status_of_handler_errno(error) < 500 || error == -ECANCELED)
         return;
     if (exchange == NULL || exchange->row == NULL) {
         domus_wire_tell_failure(wire, NULL, error);
@@ -154,23 +154,23 @@ int domi_http_answer_failed_request(domus_wire *wire, domi_http_state *state, ui
     if (!domi_http_is_server(state))
         return error;
     if (request == NULL) {
-        unsigned status = status_for_bytes_of_no_request(state, error);
+        unsigned status = http_status_of_failed_decoding(state, error);
         return status != 0
                    ? append_answer_to_failed_request(wire, state, status, 0, DOMUS_NO_ID, true)
                    : 0;
     }
-    bool close = (id & DOMI_HTTP_ID_CLOSE) != 0 || domi_http_may_unsent_body_follow(state, id) ||
-                 domus_wire_is_closing(wire);
+    bool close = (id & DOMI_HTTP_ID_CLOSE) != 0 ||
+                 domi_http_may_refused_body_still_come(state, id) || domus_wire_is_closing(wire);
     if (error == -EPIPE && domus_wire_is_closing(wire))
         /* the handler has read a body in whose midst the peer has ended: that is the peer's
          * error */
         error = -EPROTO;
     log_failure_of_handler(wire, state, id, error);
-    int result = append_answer_to_failed_request(wire, state, status_of_failed_request(error),
+    int result = append_answer_to_failed_request(wire, state, http_status_of_handler_errno(error),
                                                  error, id, close);
     if (result != 0)
         return result;
     if (close)
         domus_wire_last(wire);
-    return domi_http_finish_answer(wire, state, id);
+    return domi_http_count_answer_and_send_owed_100(wire, state, id);
 }

@@ -29,7 +29,7 @@ typedef struct fetch {
 
 static void free_request_of_fetch(fetch *frame)
 {
-    domi_http_free_hop_of_redirect(&frame->hop);
+    domi_http_free_request_of_next_hop(&frame->hop);
     domus_slice_free(frame->body);
     frame->body = (domus_slice){NULL, 0, 0};
 }
@@ -112,7 +112,7 @@ static int ask_pool_of_current_origin(domus_stack *stack, domi_http_origins *ori
     if (result < 0)
         type->release(&request);
     else
-        domi_http_count_begun_request(origins, frame->pool);
+        domi_http_count_begun_request_of_pool(origins, frame->pool);
     return result;
 }
 
@@ -129,7 +129,7 @@ static int ask_current_url_or_free_fetch(domus_stack *stack, void *self, fetch *
 
 /* Continue to read the body of a redirect, to throw it away; if that fails, free what the
  * conversation owns. */
-static int skip_body_of_redirect(domus_stack *stack, fetch *frame, domus_resumed *then)
+static int read_on_body_of_redirect_or_free(domus_stack *stack, fetch *frame, domus_resumed *then)
 {
     int result = domus_body_read(stack, frame->redirected, then);
 
@@ -207,8 +207,8 @@ static int follow_redirect_or_reply(domus_stack *stack, const domi_http_origins 
 
 /* Count a piece of a redirect's body, which is thrown away. If the body is too long, or lasts
  * longer than the request may, the connection is closed. */
-static void count_discarded_piece_of_body(domus_stack *stack, fetch *frame,
-                                          const domus_answer *answer)
+static void count_redirect_piece_or_close_channel(domus_stack *stack, fetch *frame,
+                                                  const domus_answer *answer)
 {
     const domus_piece *piece = answer->payload;
     bool is_last = answer->error != 0 || answer->type != &domus_piece_type || piece->last;
@@ -234,7 +234,7 @@ DOMUS_SEQUENCE(fetch_url_and_follow_redirects, fetch)
     }
     for (;;) {
         DOMUS_AWAIT(ask_current_url_or_free_fetch(stack, self, frame, then));
-        domi_http_count_ended_request(origins, frame->pool);
+        domi_http_count_ended_request_of_pool(origins, frame->pool);
         {
             bool goes_on = false;
             int error = answer->error != 0 ? answer->error
@@ -246,14 +246,14 @@ DOMUS_SEQUENCE(fetch_url_and_follow_redirects, fetch)
             }
         }
         while (frame->redirected.number != 0) {
-            DOMUS_AWAIT(skip_body_of_redirect(stack, frame, then));
-            count_discarded_piece_of_body(stack, frame, answer);
+            DOMUS_AWAIT(read_on_body_of_redirect_or_free(stack, frame, then));
+            count_redirect_piece_or_close_channel(stack, frame, answer);
         }
     }
     DOMUS_END;
 }
 
-static int handle_end_of_pool(domus_stack *stack, void *self, const void *payload)
+static int free_origin_of_ended_pool(domus_stack *stack, void *self, const void *payload)
 {
     (void)stack;
     domi_http_free_origin_of_ended_pool(self, payload);
@@ -262,7 +262,7 @@ static int handle_end_of_pool(domus_stack *stack, void *self, const void *payloa
 
 static const domus_on rows[] = {
     DOMUS_ON(&domus_http_request_type, fetch_url_and_follow_redirects),
-    {&domus_down_type, handle_end_of_pool, 0},
+    {&domus_down_type, free_origin_of_ended_pool, 0},
     {NULL, NULL, 0},
 };
 
@@ -331,8 +331,8 @@ static int check_options_of_client(const domus_http_client_options *options)
     return error;
 }
 
-static int prepare_origins_of_client(const domus_http_client_options *options,
-                                     domi_http_origins *ret_origins)
+static int set_up_origins_by_client_options(const domus_http_client_options *options,
+                                            domi_http_origins *ret_origins)
 {
     *ret_origins = (domi_http_origins){.requests = 0};
     if (options != NULL)
@@ -350,7 +350,7 @@ int domus_http_client_open(domus_stack *stack, const domus_http_client_options *
                            domus_address *ret_address)
 {
     domi_http_origins origins;
-    int error = prepare_origins_of_client(options, &origins);
+    int error = set_up_origins_by_client_options(options, &origins);
 
     if (error != 0)
         return error;
@@ -364,7 +364,7 @@ int domus_http_client_open_outside(domus_system *system, const domus_http_client
                                    domus_address *ret_address)
 {
     domi_http_origins origins;
-    int error = prepare_origins_of_client(options, &origins);
+    int error = set_up_origins_by_client_options(options, &origins);
 
     if (error != 0)
         return error;

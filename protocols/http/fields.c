@@ -13,7 +13,7 @@ static domus_slice value_of_field_line(domus_slice fields, size_t at, size_t end
     if (size != 0 && data[end - 1] == '\r')
         size--;
     domi_http_trim_spaces_and_tabs(&value, &size);
-    return domi_http_part_of_slice(fields, (size_t)(value - data), size);
+    return domi_http_borrow_part_of_slice(fields, (size_t)(value - data), size);
 }
 
 bool domus_http_next(domus_slice fields, uint32_t *at, domus_http_line *ret_line)
@@ -27,7 +27,7 @@ bool domus_http_next(domus_slice fields, uint32_t *at, domus_http_line *ret_line
     const char *colon = memchr(data + *at, ':', line - *at);
     if (colon == NULL)
         return false;
-    ret_line->name = domi_http_part_of_slice(fields, *at, (size_t)(colon - data) - *at);
+    ret_line->name = domi_http_borrow_part_of_slice(fields, *at, (size_t)(colon - data) - *at);
     ret_line->value = value_of_field_line(fields, (size_t)(colon - data), line);
     *at = (uint32_t)line + 1;
     return true;
@@ -51,22 +51,22 @@ bool domus_http_field(domus_slice fields, const char *name, domus_slice *ret_val
     return false;
 }
 
-bool domi_http_is_slice_one_of_words(domus_slice slice, const char *const *words)
+bool domi_http_is_slice_any_word_of_list(domus_slice slice, const char *const *words)
 {
     for (; *words != NULL; words++) {
-        if (domi_http_is_slice_word(slice, *words))
+        if (domi_http_is_slice_word_in_any_case(slice, *words))
             return true;
     }
     return false;
 }
 
 /* Find the next field that has the walk's name. */
-static bool find_next_field_of_walk(domi_http_elements *walk)
+static bool find_next_field_with_name_of_walk(domi_http_elements *walk)
 {
     domus_http_line line;
 
     while (domus_http_next(walk->fields, &walk->at, &line)) {
-        if (domi_http_is_slice_word(line.name, walk->name)) {
+        if (domi_http_is_slice_word_in_any_case(line.name, walk->name)) {
             walk->list = line.value;
             walk->in = 0;
             return true;
@@ -78,12 +78,12 @@ static bool find_next_field_of_walk(domi_http_elements *walk)
 bool domi_http_next_element_of_fields(domi_http_elements *walk, const char **ret_element,
                                       size_t *ret_size)
 {
-    if (walk->at == 0 &&
-        !find_next_field_of_walk(walk)) /* at the start of the walk, find the first field */
+    if (walk->at == 0 && !find_next_field_with_name_of_walk(
+                             walk)) /* at the start of the walk, find the first field */
         return false;
     while (!domi_http_next_element_of_list(domus_slice_data(walk->list), walk->list.size, &walk->in,
                                            ret_element, ret_size)) {
-        if (!find_next_field_of_walk(walk))
+        if (!find_next_field_with_name_of_walk(walk))
             return false;
     }
     return true;
@@ -142,7 +142,7 @@ domus_slice domus_http_host(const domus_http_request *request)
     size_t at = end;
     while (at > 0 && data[at - 1] != '/')
         at--;
-    return domi_http_part_of_slice(request->target, at, end - at);
+    return domi_http_borrow_part_of_slice(request->target, at, end - at);
 }
 
 domus_slice domus_http_path(const domus_http_request *request)
@@ -150,7 +150,7 @@ domus_slice domus_http_path(const domus_http_request *request)
     size_t at = offset_of_path_in_target(request->target);
     size_t end = offset_of_query_in_target(request->target);
 
-    return domi_http_part_of_slice(request->target, at, end > at ? end - at : 0);
+    return domi_http_borrow_part_of_slice(request->target, at, end > at ? end - at : 0);
 }
 
 domus_slice domus_http_query(const domus_http_request *request)
@@ -159,5 +159,5 @@ domus_slice domus_http_query(const domus_http_request *request)
 
     if (at < request->target.size)
         at++;
-    return domi_http_part_of_slice(request->target, at, request->target.size - at);
+    return domi_http_borrow_part_of_slice(request->target, at, request->target.size - at);
 }

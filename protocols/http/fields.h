@@ -8,19 +8,19 @@
 #include <domus/http.h>
 
 /* Returns the `size` bytes of a slice from `at` on, as a slice that owns nothing. */
-static inline domus_slice domi_http_part_of_slice(domus_slice from, size_t at, size_t size)
+static inline domus_slice domi_http_borrow_part_of_slice(domus_slice from, size_t at, size_t size)
 {
     return (domus_slice){from.page, from.offset + (uint32_t)at, (uint32_t)size};
 }
 
 /* Returns whether a slice is the word, which is given in small letters, regardless of case. */
-static inline bool domi_http_is_slice_word(domus_slice slice, const char *word)
+static inline bool domi_http_is_slice_word_in_any_case(domus_slice slice, const char *word)
 {
     return domi_http_is_word_regardless_of_case(domus_slice_data(slice), slice.size, word);
 }
 
 /* Returns whether a slice is one of the words, behind the last of which stands NULL. */
-bool domi_http_is_slice_one_of_words(domus_slice slice, const char *const *words);
+bool domi_http_is_slice_any_word_of_list(domus_slice slice, const char *const *words);
 
 /* A walk through the elements of the lists in all fields with one name, which must be in small
  * letters. `{.fields = fields, .name = name}` begins a walk. */
@@ -47,7 +47,7 @@ int domi_http_add_field_unchanged(domus_appender *fields, const domus_http_line 
 
 /* Add the fields of another message as domus_http_add_end_to_end() does, except the fields for
  * whose name `is_left` returns true. Returns as domus_http_add_end_to_end(). */
-int domi_http_add_fields_except(domus_appender *fields, domus_slice received,
-                                bool (*is_left)(domus_slice name));
+int domi_http_add_end_to_end_fields_except(domus_appender *fields, domus_slice received,
+                                           bool (*is_left)(domus_slice name));
 
 #endif

@@ -23,8 +23,8 @@ typedef struct domi_http_names {
 } domi_http_names;
 
 /* Returns whether the file NAME.gz may be sent in place of NAME. */
-bool domi_http_may_send_packed_file(const domus_http_files *files,
-                                    const domus_http_request *request);
+bool domi_http_may_send_gz_file_to_client(const domus_http_files *files,
+                                          const domus_http_request *request);
 
 /* List the names of files that a path, whose escapes are not decoded yet, may mean. Returns 0;
  * -ENOENT if no file can have such a name; -EINVAL. */

@@ -47,7 +47,7 @@ static bool does_field_name_begin_with(domus_slice name, const char *word, bool 
 }
 
 /* Returns whether a field of a request names the client, or the way by which the request came. */
-static bool is_field_about_client(domus_slice name)
+static bool is_forwarded_field_about_client(domus_slice name)
 {
     return does_field_name_begin_with(name, "x-forwarded-", false) ||
            does_field_name_begin_with(name, "forwarded", true) ||
@@ -56,16 +56,16 @@ static bool is_field_about_client(domus_slice name)
 
 /* Returns whether the proxy writes this field of a request itself, so that the client's field is
  * left out. */
-static bool is_written_by_proxy(domus_slice name)
+static bool is_field_written_by_proxy_itself(domus_slice name)
 {
     static const char *const names[] = {"host", "x-forwarded-for", "expect", "via", NULL};
 
-    return domi_http_is_slice_one_of_words(name, names);
+    return domi_http_is_slice_any_word_of_list(name, names);
 }
 
-static bool is_written_by_proxy_or_names_client(domus_slice name)
+static bool is_field_of_proxy_or_about_client(domus_slice name)
 {
-    return is_written_by_proxy(name) || is_field_about_client(name);
+    return is_field_written_by_proxy_itself(name) || is_forwarded_field_about_client(name);
 }
 
 /* --- fields that are added -------------------------------------------------------------------- */
@@ -80,7 +80,7 @@ static void add_field_with_joined_values(domus_appender *to, domus_slice fields,
     uint32_t at = 0;
 
     while (domus_http_next(fields, &at, &line)) {
-        if (domi_http_is_slice_word(line.name, word) && line.value.size != 0) {
+        if (domi_http_is_slice_word_in_any_case(line.name, word) && line.value.size != 0) {
             (void)domus_append(&text, domus_slice_data(line.value), line.value.size);
             (void)domus_append(&text, ", ", 2);
         }
@@ -114,7 +114,8 @@ static bool has_target_a_query(const domus_http_request *request, const char *pa
 
 /* Returns how many bytes at the start of the text are `byte`, either itself or as its escape, whose
  * two digits are given in small letters; 0 if it does not begin so. */
-static size_t match_byte_or_escape(const char *text, size_t size, char byte, const char *escape)
+static size_t count_bytes_of_char_or_its_escape(const char *text, size_t size, char byte,
+                                                const char *escape)
 {
     if (size != 0 && *text == byte)
         return 1;
@@ -126,11 +127,11 @@ static size_t match_byte_or_escape(const char *text, size_t size, char byte, con
 /* Returns how many bytes at the start of the text divide segments of a path; 0 if it does not
  * begin with a divider. Many servers treat an escaped slash as a divider, and some treat a
  * backslash so. */
-static size_t match_divider_of_segments(const char *text, size_t size)
+static size_t count_bytes_of_segment_divider(const char *text, size_t size)
 {
-    size_t slash = match_byte_or_escape(text, size, '/', "2f");
+    size_t slash = count_bytes_of_char_or_its_escape(text, size, '/', "2f");
 
-    return slash != 0 ? slash : match_byte_or_escape(text, size, '\\', "5c");
+    return slash != 0 ? slash : count_bytes_of_char_or_its_escape(text, size, '\\', "5c");
 }
 
 /* Returns whether a path has a segment "." or "..", also with a parameter behind ';', which some
@@ -144,7 +145,7 @@ static bool has_path_dot_segments(domus_slice path)
     unsigned dots = 0;
 
     for (size_t at = 0; at < path.size;) {
-        size_t divider = match_divider_of_segments(text + at, path.size - at);
+        size_t divider = count_bytes_of_segment_divider(text + at, path.size - at);
         if ((divider != 0 || text[at] == ';') && (dots == 1 || dots == 2))
             return true;
         if (divider != 0)
@@ -157,8 +158,9 @@ static bool has_path_dot_segments(domus_slice path)
 }
 
 /* Make the target for the server: the path without the proxy's own prefix, and the query. */
-static int make_target_for_server(const domus_http_proxy *proxy, const domus_http_request *request,
-                                  domus_slice *ret_target)
+static int make_target_without_path_of_proxy(const domus_http_proxy *proxy,
+                                             const domus_http_request *request,
+                                             domus_slice *ret_target)
 {
     const char *text = domus_slice_data(request->target);
     domus_slice path = domus_http_path(request);
@@ -233,16 +235,17 @@ int domi_http_forward_request(const domus_http_proxy *proxy, const domus_http_re
         (void)domus_http_add_bytes(&fields, "Host", domus_slice_data(host), host.size);
     else
         (void)domus_http_add(&fields, "Host", "localhost");
-    (void)domi_http_add_fields_except(&fields, request->fields,
-                                      proxy->trusts_clients ? is_written_by_proxy
-                                                            : is_written_by_proxy_or_names_client);
+    (void)domi_http_add_end_to_end_fields_except(&fields, request->fields,
+                                                 proxy->trusts_clients
+                                                     ? is_field_written_by_proxy_itself
+                                                     : is_field_of_proxy_or_about_client);
     if (upgrade != NULL)
         (void)domus_http_add(&fields, "Upgrade", upgrade);
     add_fields_about_client(&fields, proxy, request, client);
     add_field_via(&fields, proxy, request->fields, request->minor);
     int error = domus_append_end(&fields, &made.fields);
     if (error == 0)
-        error = make_target_for_server(proxy, request, &made.target);
+        error = make_target_without_path_of_proxy(proxy, request, &made.target);
     if (error == 0 && request->stream.number == 0)
         error = domus_slice_keep(request->body, &made.body);
     if (error == 0)
@@ -256,12 +259,12 @@ int domi_http_forward_request(const domus_http_proxy *proxy, const domus_http_re
 
 static bool is_field_via(domus_slice name)
 {
-    return domi_http_is_slice_word(name, "via");
+    return domi_http_is_slice_word_in_any_case(name, "via");
 }
 
 static bool is_field_via_or_location(domus_slice name)
 {
-    return is_field_via(name) || domi_http_is_slice_word(name, "location");
+    return is_field_via(name) || domi_http_is_slice_word_in_any_case(name, "location");
 }
 
 /* Returns whether a field of an answer whose body was decompressed is left out: Via and Location,
@@ -271,7 +274,7 @@ static bool is_field_of_compressed_answer(domus_slice name)
     static const char *const names[] = {"content-encoding", "etag",     "digest", "content-digest",
                                         "content-md5",      "location", NULL};
 
-    return is_field_via(name) || domi_http_is_slice_one_of_words(name, names);
+    return is_field_via(name) || domi_http_is_slice_any_word_of_list(name, names);
 }
 
 int domi_http_forward_response(const domus_http_proxy *proxy, const domus_http_request *request,
@@ -283,13 +286,13 @@ int domi_http_forward_response(const domus_http_proxy *proxy, const domus_http_r
     domus_slice location, upgrade;
     bool has_location = domus_http_field(response->fields, "location", &location);
 
-    (void)domi_http_add_fields_except(&fields, response->fields,
-                                      response->unzipped ? is_field_of_compressed_answer
-                                                         : is_field_via_or_location);
+    (void)domi_http_add_end_to_end_fields_except(&fields, response->fields,
+                                                 response->unzipped ? is_field_of_compressed_answer
+                                                                    : is_field_via_or_location);
     if (has_location && proxy->keeps_location)
         (void)domus_http_add_bytes(&fields, "Location", domus_slice_data(location), location.size);
     else if (has_location)
-        domi_http_add_location_for_client(&fields, proxy, request, location);
+        domi_http_add_location_behind_proxy(&fields, proxy, request, location);
     if (response->status == 101 && domus_http_field(response->fields, "upgrade", &upgrade))
         (void)domus_http_add_bytes(&fields, "Upgrade", domus_slice_data(upgrade), upgrade.size);
     add_field_via(&fields, proxy, response->fields, response->minor);
@@ -333,9 +336,9 @@ static bool is_forbidden_as_trailer(domus_slice name)
                                         "www-authenticate",
                                         NULL};
 
-    return domi_http_is_slice_one_of_words(name, names) ||
+    return domi_http_is_slice_any_word_of_list(name, names) ||
            does_field_name_begin_with(name, "content-", false) ||
-           does_field_name_begin_with(name, "if-", false) || is_field_about_client(name);
+           does_field_name_begin_with(name, "if-", false) || is_forwarded_field_about_client(name);
 }
 
 int domi_http_forward_trailers(const domus_http_proxy *proxy, domus_slice fields,
@@ -344,6 +347,6 @@ int domi_http_forward_trailers(const domus_http_proxy *proxy, domus_slice fields
     domus_appender made = {0};
 
     if (proxy->passes_trailers)
-        (void)domi_http_add_fields_except(&made, fields, is_forbidden_as_trailer);
+        (void)domi_http_add_end_to_end_fields_except(&made, fields, is_forbidden_as_trailer);
     return domus_append_end(&made, &ret_trailers->fields);
 }

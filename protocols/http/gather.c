@@ -8,7 +8,7 @@
 
 /* Set the number of gathered bytes that count on the budget. Returns 0; -ENOMEM, and the gathered
  * bytes are freed. */
-static int charge_gathered_bytes_to_budget(domi_http_state *state, uint64_t bytes)
+static int charge_budget_or_free_gathered(domi_http_state *state, uint64_t bytes)
 {
     int error = domus_budget_charge(state->options.budget, &state->charged, bytes);
 
@@ -18,7 +18,7 @@ static int charge_gathered_bytes_to_budget(domi_http_state *state, uint64_t byte
 }
 
 /* Returns how many bytes an appender allocates by itself when it must hold `need` bytes. */
-static uint64_t room_that_appender_allocates(const domus_appender *to, uint64_t need)
+static uint64_t bytes_that_appender_would_allocate(const domus_appender *to, uint64_t need)
 {
     uint64_t room = to->room == 0 ? ROOM_LEAST : 2 * (uint64_t)to->room;
 
@@ -40,8 +40,8 @@ static int append_gathered_bytes(domi_http_state *state, domus_appender *to, con
     if (need <= to->room)
         return domus_append(to, bytes, size);
     if (domus_budget_charge(state->options.budget, &state->charged,
-                            others + room_that_appender_allocates(to, need)) != 0) {
-        int error = charge_gathered_bytes_to_budget(state, others + need);
+                            others + bytes_that_appender_would_allocate(to, need)) != 0) {
+        int error = charge_budget_or_free_gathered(state, others + need);
         if (error != 0)
             return error;
         /* here `need` is at most the appender's own bound, so it fits into 32 bits */

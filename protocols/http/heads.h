@@ -50,6 +50,6 @@ int domi_http_read_field_of_head(domi_http_head *head, const char *bytes, const 
                                  size_t name_size, const char *line, size_t line_size);
 
 /* Check the fields of a complete head against each other. Returns 0, or a negative errno. */
-int domi_http_check_fields_together(domi_http_head *head, const char *bytes);
+int domi_http_check_head_as_a_whole(domi_http_head *head, const char *bytes);
 
 #endif

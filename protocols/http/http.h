@@ -150,16 +150,16 @@ void domi_http_free_gathered_message(domi_http_state *state);
 /* --- unanswered requests of a client (asked.c) ------------------------------------------------ */
 
 /* Allocate the memory for the marks of unanswered requests; free it. Returns 0; -ENOMEM. */
-int domi_http_allocate_unanswered(domi_http_state *state);
-void domi_http_free_unanswered(domi_http_state *state);
+int domi_http_allocate_marks_of_requests(domi_http_state *state);
+void domi_http_free_marks_of_requests(domi_http_state *state);
 
 /* Record that a request was sent and is unanswered. Returns false if too many are. */
-bool domi_http_note_sent_request(domi_http_state *state, bool is_head, bool upgrades);
+bool domi_http_add_marks_of_sent_request(domi_http_state *state, bool is_head, bool upgrades);
 
 /* Return whether the oldest unanswered request has the method HEAD; whether it wants to upgrade. */
 bool domi_http_is_oldest_request_head(const domi_http_state *state);
 bool domi_http_does_oldest_want_upgrade(const domi_http_state *state);
-void domi_http_note_answered_request(domi_http_state *state);
+void domi_http_drop_marks_of_oldest_request(domi_http_state *state);
 
 /* --- bodies of a client that wait for 100 Continue (wait.c) ----------------------------------- */
 
@@ -174,17 +174,18 @@ int domi_http_encode_piece_of_waiting_body(domus_wire *wire, domi_http_state *st
                                            const domus_piece *piece,
                                            const domus_http_trailers *trailers);
 
-/* Append the body that waits for 100 Continue, without freeing it: domi_http_end_wait_for_100()
- * does, because bytes of a call that fails later are taken back. Returns 0; -ENOMEM. */
-int domi_http_append_waiting_body(domus_wire *wire, const domi_http_state *state);
-void domi_http_end_wait_for_100(domus_wire *wire, domi_http_state *state);
+/* Append the body that waits for 100 Continue, without freeing it:
+ * domi_http_end_wait_after_body_was_sent() does, because bytes of a call that fails later are taken
+ * back. Returns 0; -ENOMEM. */
+int domi_http_append_body_waiting_for_100(domus_wire *wire, const domi_http_state *state);
+void domi_http_end_wait_after_body_was_sent(domus_wire *wire, domi_http_state *state);
 
 /* Send the body that waits for 100 Continue, because the server has asked for it, or the time of
  * waiting is over. Returns 0; -ENOMEM. */
 int domi_http_send_waiting_body(domus_wire *wire, domi_http_state *state);
 
 /* Discard the body that waits for 100 Continue, because the head of the final answer has come. */
-void domi_http_discard_unwanted_body(domus_wire *wire, domi_http_state *state);
+void domi_http_discard_body_waiting_for_100(domus_wire *wire, domi_http_state *state);
 
 /* --- encode ----------------------------------------------------------------------------------- */
 
@@ -199,12 +200,12 @@ int domi_http_answer_failed_request(domus_wire *wire, domi_http_state *state, ui
                                     const domus_type *request, int error);
 
 /* Finish an answer: send a 100 Continue that is owed behind it (answer.c). Returns 0; -ENOMEM. */
-int domi_http_finish_answer(domus_wire *wire, domi_http_state *state, uint64_t id);
+int domi_http_count_answer_and_send_owed_100(domus_wire *wire, domi_http_state *state, uint64_t id);
 
 /* Returns whether the peer waits for permission to send the body of this request, or the bytes of
  * another protocol, and will not get it. It is then unknown whether such bytes come before the next
  * request, so the connection ends with the answer (answer.c). */
-bool domi_http_may_unsent_body_follow(const domi_http_state *state, uint64_t id);
+bool domi_http_may_refused_body_still_come(const domi_http_state *state, uint64_t id);
 
 /* Send 100 Continue, so that the peer sends the body of its request. Returns 0; -ENOMEM
  * (answer.c). */

@@ -44,7 +44,7 @@ static domi_http_rate rate_that_holds_now(const domus_http_limit *limit,
 {
     domi_http_rate rate;
 
-    return table != NULL && domi_http_read_rate_that_was_set(table, &rate)
+    return table != NULL && domi_http_read_rate_set_at_runtime(table, &rate)
                ? rate
                : rate_given_by_options(limit);
 }

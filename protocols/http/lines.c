@@ -9,7 +9,7 @@
 /* Returns whether the name may be one of a field that domi_http_read_field_of_head() handles; most
  * fields are for the user alone. The names of the fields that it handles all differ in their size.
  */
-static bool may_field_concern_library(const char *name, size_t size)
+static bool may_stage_have_to_read_field(const char *name, size_t size)
 {
     static const char firsts[] = {
         [2] = 't', [4] = 'h', [6] = 'e', [7] = 'u', [10] = 'c', [14] = 'c', [17] = 't'};
@@ -31,7 +31,7 @@ static int read_field_line_of_head(domi_http_head *head, const domi_http_limits 
     if (name_size == 0 || name_size == end - head->at || name[name_size] != ':')
         return domi_http_refuse_head(head, 400);
     head->fields++;
-    if (!may_field_concern_library(name, name_size))
+    if (!may_stage_have_to_read_field(name, name_size))
         return 0;
     return domi_http_read_field_of_head(head, bytes, name, name_size, value, value_size);
 }
@@ -104,6 +104,6 @@ int domi_http_read_head(domi_http_head *head, const domi_http_limits *limits, co
             return result;
         head->at = head->looked = (uint32_t)end + 2;
     }
-    int error = domi_http_check_fields_together(head, bytes);
+    int error = domi_http_check_head_as_a_whole(head, bytes);
     return error != 0 ? error : (int)head->looked + 2;
 }

@@ -17,7 +17,7 @@ typedef struct place {
 } place;
 
 /* Returns whether the host of a URL is `name`, perhaps with a port. */
-static bool has_url_this_host(const domus_http_url *url, const char *name, size_t size)
+static bool is_host_of_url_same_as_name(const domus_http_url *url, const char *name, size_t size)
 {
     place made;
     int length = snprintf(made.text, sizeof made.text, "%s%.*s",
@@ -30,7 +30,7 @@ static bool has_url_this_host(const domus_http_url *url, const char *name, size_
 
 static bool has_url_host_in_text(const domus_http_url *url, const char *name)
 {
-    return name != NULL && has_url_this_host(url, name, strlen(name));
+    return name != NULL && is_host_of_url_same_as_name(url, name, strlen(name));
 }
 
 /* Find where the path begins in a URL that names the server behind the proxy; `*ret_kept` bytes
@@ -47,7 +47,7 @@ static size_t find_path_of_server_url(const domus_http_proxy *proxy,
     if (domus_http_url_parse(text, size, &url) != 0)
         return 0;
     size_t path = (size_t)(url.target - text);
-    bool is_known = has_url_this_host(&url, domus_slice_data(host), host.size);
+    bool is_known = is_host_of_url_same_as_name(&url, domus_slice_data(host), host.size);
     bool is_own = is_known || has_url_host_in_text(&url, proxy->host) ||
                   has_url_host_in_text(&url, proxy->origin);
     if (url.secure && !proxy->secure) {
@@ -93,8 +93,8 @@ static void add_path_behind_proxy(domus_appender *to, const domus_http_proxy *pr
     (void)domus_append(to, rest, path.size);
 }
 
-void domi_http_add_location_for_client(domus_appender *to, const domus_http_proxy *proxy,
-                                       const domus_http_request *request, domus_slice value)
+void domi_http_add_location_behind_proxy(domus_appender *to, const domus_http_proxy *proxy,
+                                         const domus_http_request *request, domus_slice value)
 {
     const char *text = domus_slice_data(value);
     bool is_path = value.size != 0 && *text == '/' && (value.size == 1 || text[1] != '/');
@@ -107,8 +107,8 @@ void domi_http_add_location_for_client(domus_appender *to, const domus_http_prox
         (void)domus_http_add_bytes(to, "Location", text, value.size);
         return;
     }
-    add_path_behind_proxy(&made, proxy, domi_http_part_of_slice(value, 0, kept),
-                          domi_http_part_of_slice(value, at, value.size - at));
+    add_path_behind_proxy(&made, proxy, domi_http_borrow_part_of_slice(value, 0, kept),
+                          domi_http_borrow_part_of_slice(value, at, value.size - at));
     int error = domus_append_end(&made, &location);
     if (error != 0) {
         to->error = to->error != 0 ? to->error : error;

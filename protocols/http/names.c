@@ -36,8 +36,8 @@ static int decode_path_of_request(const domus_http_files *files, domus_slice pat
     return index_size != 0 ? 0 : -ENOENT;
 }
 
-bool domi_http_may_send_packed_file(const domus_http_files *files,
-                                    const domus_http_request *request)
+bool domi_http_may_send_gz_file_to_client(const domus_http_files *files,
+                                          const domus_http_request *request)
 {
     return files->compressed && domi_http_does_client_prefer_gzip(request->fields);
 }
@@ -50,7 +50,7 @@ int domi_http_list_names_of_files(const domus_http_files *files, const domus_htt
 
     if (error != 0)
         return error;
-    if (domi_http_may_send_packed_file(files, request)) {
+    if (domi_http_may_send_gz_file_to_client(files, request)) {
         size_t size = strlen(to->plain + 1);
         memcpy(to->packed, to->plain + 1, size);
         memcpy(to->packed + size, ".gz", 4);

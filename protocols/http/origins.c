@@ -42,7 +42,8 @@ static bool is_origin_of_url(const domi_http_origin *origin, const domus_http_ur
 /* Free a place for another origin: end the pool that was idle longest, which goes on until the
  * bodies from it are read. Returns the free place; NULL if no pool is idle, or too many are
  * ending. */
-static domi_http_origin *free_place_for_origin(domus_stack *stack, domi_http_origins *origins)
+static domi_http_origin *find_or_free_place_for_origin(domus_stack *stack,
+                                                       domi_http_origins *origins)
 {
     domi_http_origin *oldest = NULL;
 
@@ -104,7 +105,7 @@ int domi_http_find_pool_of_origin(domus_stack *stack, domi_http_origins *origins
             return 0;
         }
     }
-    domi_http_origin *origin = free_place_for_origin(stack, origins);
+    domi_http_origin *origin = find_or_free_place_for_origin(stack, origins);
     if (origin == NULL)
         return -EBUSY;
     int error = open_pool_for_origin(stack, origins, url, &pool);
@@ -117,7 +118,7 @@ int domi_http_find_pool_of_origin(domus_stack *stack, domi_http_origins *origins
     return 0;
 }
 
-void domi_http_count_begun_request(domi_http_origins *origins, domus_address pool)
+void domi_http_count_begun_request_of_pool(domi_http_origins *origins, domus_address pool)
 {
     domi_http_origin *origin = find_origin_of_pool(origins, pool);
 
@@ -127,7 +128,7 @@ void domi_http_count_begun_request(domi_http_origins *origins, domus_address poo
     origin->under_way++;
 }
 
-void domi_http_count_ended_request(domi_http_origins *origins, domus_address pool)
+void domi_http_count_ended_request_of_pool(domi_http_origins *origins, domus_address pool)
 {
     domi_http_origin *origin = find_origin_of_pool(origins, pool);
 

@@ -26,7 +26,7 @@ typedef struct domi_http_outgoing {
 } domi_http_outgoing;
 
 /* Slices that were made for a compressed answer, and that the caller of
- * domi_http_compress_or_prepare_answer() frees. */
+ * domi_http_compress_answer_if_allowed() frees. */
 typedef struct domi_http_packed {
     domus_slice fields;
     domus_slice body;
@@ -42,7 +42,7 @@ static inline bool domi_http_is_status_without_body(unsigned status)
  * client accepts it; and add the fields for that. If this returns 0, the answer points to slices of
  * `packed`, which the caller frees afterwards, and the caller has to list or give back the
  * deflater. Returns 0; -ENOMEM. */
-int domi_http_compress_or_prepare_answer(domi_http_state *state, uint64_t id, bool is_stream,
+int domi_http_compress_answer_if_allowed(domi_http_state *state, uint64_t id, bool is_stream,
                                          domi_http_outgoing *answer, domi_http_packed *packed);
 
 #endif

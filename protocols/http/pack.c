@@ -120,8 +120,8 @@ static int add_fields_about_compression(domi_http_outgoing *answer, bool is_pack
 /* --- answers ---------------------------------------------------------------------------------- */
 
 /* Compress a complete body of an answer. Returns whether it became smaller. */
-static bool compress_complete_answer(domus_http_gzip *gzip, domi_http_outgoing *answer,
-                                     domi_http_packed *packed)
+static bool compress_whole_body_if_smaller(domus_http_gzip *gzip, domi_http_outgoing *answer,
+                                           domi_http_packed *packed)
 {
     const char *body = answer->text != NULL ? answer->text : domus_slice_data(answer->body);
     domi_http_deflater *deflater = domi_http_deflater_take_from_pool(gzip);
@@ -157,13 +157,13 @@ static bool begin_compressed_stream(domus_http_gzip *gzip, uint64_t id, domi_htt
 }
 
 /* Remove the length from a complete answer to HEAD, as the body would be compressed. */
-static bool remove_length_of_head_answer(domi_http_outgoing *answer)
+static bool omit_length_of_answer_to_head(domi_http_outgoing *answer)
 {
     answer->has_no_length = true;
     return true;
 }
 
-int domi_http_compress_or_prepare_answer(domi_http_state *state, uint64_t id, bool is_stream,
+int domi_http_compress_answer_if_allowed(domi_http_state *state, uint64_t id, bool is_stream,
                                          domi_http_outgoing *answer, domi_http_packed *packed)
 {
     domus_http_gzip *gzip = state->options.gzip;
@@ -173,8 +173,8 @@ int domi_http_compress_or_prepare_answer(domi_http_state *state, uint64_t id, bo
     if (may_be && (id & DOMI_HTTP_ID_GZIP) != 0)
         is_packed = is_stream ? begin_compressed_stream(gzip, id, answer)
                     : (id & DOMI_HTTP_ID_HEAD) != 0
-                        ? remove_length_of_head_answer(answer)
-                        : compress_complete_answer(gzip, answer, packed);
+                        ? omit_length_of_answer_to_head(answer)
+                        : compress_whole_body_if_smaller(gzip, answer, packed);
     if (!may_be && answer->status != 304)
         return 0;
     int error = add_fields_about_compression(answer, is_packed, packed);

@@ -12,7 +12,7 @@ static bool is_stream_compressed(const uint64_t *stream)
     return (*stream & DOMI_HTTP_STREAM_HOW) == DOMI_HTTP_STREAM_GZIP;
 }
 
-static domi_http_deflater *deflater_of_stream(const uint64_t *stream)
+static domi_http_deflater *deflater_in_word_of_stream(const uint64_t *stream)
 {
     return (domi_http_deflater *)(uintptr_t)(*stream & ~DOMI_HTTP_STREAM_HOW);
 }
@@ -26,8 +26,8 @@ static int append_compressed_bytes(domus_wire *wire, domi_http_deflater *deflate
     uint32_t count;
     int error = 0;
 
-    domi_http_deflate_give_bytes(deflater, domus_slice_data(bytes), bytes.size, is_last);
-    while (error == 0 && (count = domi_http_deflate_next_bytes(deflater, &some)) != 0) {
+    domi_http_deflate_set_input(deflater, domus_slice_data(bytes), bytes.size, is_last);
+    while (error == 0 && (count = domi_http_deflate_next_output(deflater, &some)) != 0) {
         int size = snprintf(head, sizeof head, "%x\r\n", count);
         error = domus_wire_append(wire, head, (size_t)size);
         if (error == 0)
@@ -38,18 +38,18 @@ static int append_compressed_bytes(domus_wire *wire, domi_http_deflater *deflate
     return error;
 }
 
-void domi_http_release_stream_early(uint64_t *stream)
+void domi_http_give_back_deflater_of_stream(uint64_t *stream)
 {
     if (!is_stream_compressed(stream))
         return;
-    domi_http_deflater_give_back(deflater_of_stream(stream));
+    domi_http_deflater_give_back(deflater_in_word_of_stream(stream));
     *stream = DOMI_HTTP_STREAM_NONE;
 }
 
 /* Append a piece of an answer whose body is compressed. */
 static int append_compressed_piece(domus_wire *wire, const uint64_t *stream, domus_slice bytes)
 {
-    domi_http_deflater *deflater = deflater_of_stream(stream);
+    domi_http_deflater *deflater = deflater_in_word_of_stream(stream);
 
     if (bytes.size == 0)
         return 0;
@@ -62,9 +62,9 @@ static int append_compressed_piece(domus_wire *wire, const uint64_t *stream, dom
  * chunks. */
 static int end_compressed_stream(domus_wire *wire, uint64_t *stream)
 {
-    domi_http_deflater *deflater = deflater_of_stream(stream);
+    domi_http_deflater *deflater = deflater_in_word_of_stream(stream);
 
-    if (!domi_http_deflater_is_length_reached(deflater))
+    if (!domi_http_deflater_has_announced_length(deflater))
         return -EINVAL;
     int error = append_compressed_bytes(wire, deflater, (domus_slice){NULL, 0, 0}, true);
     if (error != 0)

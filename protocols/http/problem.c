@@ -53,7 +53,7 @@ int domus_http_append_problem(domus_appender *to, const domus_http_problem *prob
     return append_problem_as_json(to, problem, "");
 }
 
-static bool does_problem_name_request(const domus_http_problems_options *options)
+static bool must_problem_have_id_of_request(const domus_http_problems_options *options)
 {
     return options != NULL && options->names_request;
 }
@@ -67,8 +67,8 @@ static const char *find_id_of_current_request(domus_stack *stack)
         stack, domus_asked(stack, &domus_http_request_type), &state);
 
     for (uint32_t i = 0; exchange != NULL && i < exchange->entered; i++) {
-        const domus_http_step *step = domi_http_step_of_entered_part(exchange, i);
-        if (step->part == &domus_http_problems && does_problem_name_request(step->options))
+        const domus_http_step *step = domi_http_step_at_place_of_exchange(exchange, i);
+        if (step->part == &domus_http_problems && must_problem_have_id_of_request(step->options))
             return exchange->face.trace.id;
     }
     return "";
@@ -94,8 +94,8 @@ int domus_http_reply_problem(domus_stack *stack, const domus_http_problem *probl
     return error;
 }
 
-static void make_problem_as_body(domus_http_exchange *exchange, domus_http_leaving *leaving,
-                                 const void *options)
+static void make_body_of_problem_if_wanted(domus_http_exchange *exchange,
+                                           domus_http_leaving *leaving, const void *options)
 {
     const domus_http_problem problem = {.status = leaving->status};
     domus_appender body = {0};
@@ -104,7 +104,8 @@ static void make_problem_as_body(domus_http_exchange *exchange, domus_http_leavi
     if (!leaving->wants_body || leaving->body.size != 0)
         return;
     if (append_problem_as_json(&body, &problem,
-                               does_problem_name_request(options) ? exchange->trace.id : "") == 0 &&
+                               must_problem_have_id_of_request(options) ? exchange->trace.id
+                                                                        : "") == 0 &&
         domus_append_end(&body, &made) == 0) {
         leaving->body = made;
         leaving->media = DOMUS_HTTP_PROBLEM_MEDIA;
@@ -112,4 +113,5 @@ static void make_problem_as_body(domus_http_exchange *exchange, domus_http_leavi
     domus_append_drop(&body);
 }
 
-const domus_http_part domus_http_problems = {.name = "problems", .leave = make_problem_as_body};
+const domus_http_part domus_http_problems = {.name = "problems",
+                                             .leave = make_body_of_problem_if_wanted};

@@ -40,7 +40,7 @@ static int reply_with_status_and_text(domus_stack *stack, uint16_t status, const
 
 /* End a forwarded request whose server could not be reached or has failed, and tell the client if
  * that is still possible. */
-static int end_failed_forwarding(domus_stack *stack, pass *frame, int error)
+static int end_forwarding_with_error(domus_stack *stack, pass *frame, int error)
 {
     /* nobody will read the rest of the answer's body, so it is given up */
     if (frame->ways.down.number != 0)
@@ -103,7 +103,7 @@ static bool does_server_get_head_first(const pass *frame)
 
 /* Returns the pool of connections for the request. Tunnels keep their connections, so they may have
  * a pool of their own. */
-static domus_address choose_pool_of_connections(const pass *frame)
+static domus_address choose_pool_for_request_or_tunnel(const pass *frame)
 {
     const domus_http_proxy *proxy = frame->proxy;
 
@@ -126,8 +126,8 @@ static int begin_request_to_server(domus_stack *stack, pass *frame,
         return result != 0 ? result : domus_wait_first(stack, then);
     }
     uint64_t timeout_ns = frame->upgrade != NULL ? timeout_of_proxy(frame->proxy) : 0;
-    result = domus_request_begin(stack, choose_pool_of_connections(frame), &domus_http_request_type,
-                                 &made, timeout_ns, then);
+    result = domus_request_begin(stack, choose_pool_for_request_or_tunnel(frame),
+                                 &domus_http_request_type, &made, timeout_ns, then);
     if (result < 0)
         domus_http_request_type.release(&made);
     return result;
@@ -147,26 +147,27 @@ static bool is_answer_sent_in_pieces(const pass *frame, const domus_http_respons
 
 /* Change the client's connection to the other protocol, as the server has done with its own. Bytes
  * that the client has sent behind its request were not read yet. Returns as domus_reply_begin(). */
-static int switch_client_to_protocol(domus_stack *stack, pass *frame,
-                                     const domus_http_response *response, domus_resumed *then)
+static int switch_client_to_protocol_of_server(domus_stack *stack, pass *frame,
+                                               const domus_http_response *response,
+                                               domus_resumed *then)
 {
     domus_channel *channel = domus_channel_running(stack);
     domus_http_response made;
     domus_slice protocol;
 
     if (!domus_http_field(response->fields, "upgrade", &protocol) ||
-        !domi_http_is_slice_word(protocol, frame->upgrade))
-        return end_failed_forwarding(stack, frame, -EPROTO);
+        !domi_http_is_slice_word_in_any_case(protocol, frame->upgrade))
+        return end_forwarding_with_error(stack, frame, -EPROTO);
     int result = domi_http_forward_response(frame->proxy, frame->asked, response, &made);
     if (result != 0)
-        return end_failed_forwarding(stack, frame, result);
+        return end_forwarding_with_error(stack, frame, result);
     result = domi_http_open_tunnel(stack, channel, &frame->ways.up);
     if (result == 0)
         result = domus_reply_begin(stack, &domus_http_response_type, &made, then);
     if (result >= 0)
         return result;
     domus_http_response_type.release(&made);
-    return end_failed_forwarding(stack, frame, result);
+    return end_forwarding_with_error(stack, frame, result);
 }
 
 /* Send the client the answer of the server: a complete one, or the begin of one. Returns as
@@ -179,22 +180,22 @@ static int send_answer_to_client(domus_stack *stack, pass *frame, const domus_an
     int result;
 
     if (answer->error != 0)
-        return end_failed_forwarding(stack, frame, answer->error);
+        return end_forwarding_with_error(stack, frame, answer->error);
     frame->ways.down = response->stream;
     if (response->status == 101)
-        return switch_client_to_protocol(stack, frame, response, then);
+        return switch_client_to_protocol_of_server(stack, frame, response, then);
     /* the server has not changed the protocol, so this is an ordinary answer */
     frame->upgrade = NULL;
     result = domi_http_forward_response(frame->proxy, frame->asked, response, &made);
     if (result != 0)
-        return end_failed_forwarding(stack, frame, result);
+        return end_forwarding_with_error(stack, frame, result);
     if (!is_answer_sent_in_pieces(frame, response))
         result = domus_reply(stack, &domus_http_response_type, &made);
     else
         result = domus_reply_begin(stack, &domus_http_response_type, &made, then);
     if (result < 0) {
         domus_http_response_type.release(&made);
-        return end_failed_forwarding(stack, frame, result);
+        return end_forwarding_with_error(stack, frame, result);
     }
     /* the server does not want the rest of the request's body */
     if (frame->uploads && response->status >= 300)
@@ -216,7 +217,8 @@ static int wait_for_next_piece_of_bodies(domus_stack *stack, pass *frame, domus_
         error = domus_body_read_add(stack, frame->ways.down, DOWN);
         frame->ways.waits_down = error == 0;
     }
-    return error != 0 ? end_failed_forwarding(stack, frame, error) : domus_wait_first(stack, then);
+    return error != 0 ? end_forwarding_with_error(stack, frame, error)
+                      : domus_wait_first(stack, then);
 }
 
 /* Take over a piece of the body `body`, which ends with its last piece. Returns 0, or a negative
@@ -262,7 +264,7 @@ static int end_request_to_server(domus_stack *stack, pass *frame, const domus_an
     frame->ways.waits_up = false;
     frame->ways.up = (domus_body){.number = 0};
     if (result != 0)
-        return end_failed_forwarding(stack, frame, result);
+        return end_forwarding_with_error(stack, frame, result);
     result = domus_request_end(stack, frame->ways.request, &domus_http_trailers_type, &made, then);
     if (result < 0)
         domus_slice_free(made.fields);
@@ -281,7 +283,7 @@ static int end_answer_to_client(domus_stack *stack, pass *frame, const domus_ans
     if (error == 0)
         error = domus_reply_end(stack, &domus_http_trailers_type, &made);
     else
-        return end_failed_forwarding(stack, frame, error);
+        return end_forwarding_with_error(stack, frame, error);
     if (error != 0)
         domus_slice_free(made.fields);
     return error;
@@ -314,14 +316,14 @@ static int forward_piece_of_request(domus_stack *stack, pass *frame, const domus
     int error = take_over_piece_of_body(stack, frame, &frame->ways.up, answer);
     if (error != 0)
         /* the request's body is wrong or too large, so the client is answered by 400 or 413 */
-        return frame->answered ? end_failed_forwarding(stack, frame, error) : error;
+        return frame->answered ? end_forwarding_with_error(stack, frame, error) : error;
     return write_piece_of_body_to_server(stack, frame, then);
 }
 
 /* Continue after a piece was written to the server, or could not be, as `answer` tells. After the
  * end of the body the server's answer resumes the conversation, unless it has come before. */
-static int continue_body_of_request(domus_stack *stack, pass *frame, const domus_answer *answer,
-                                    domus_resumed *then)
+static int continue_body_to_server_after_write(domus_stack *stack, pass *frame,
+                                               const domus_answer *answer, domus_resumed *then)
 {
     bool is_taken = answer->error == 0 || answer->error == -EALREADY;
 
@@ -339,7 +341,7 @@ static int forward_piece_of_answer(domus_stack *stack, pass *frame, const domus_
 {
     frame->ways.waits_down = false;
     int error = take_over_piece_of_body(stack, frame, &frame->ways.down, answer);
-    return error != 0 ? end_failed_forwarding(stack, frame, error)
+    return error != 0 ? end_forwarding_with_error(stack, frame, error)
                       : write_piece_of_body_to_client(stack, frame, then);
 }
 
@@ -361,7 +363,7 @@ ask_server:
     DOMUS_AWAIT(begin_request_to_server(stack, frame, frame->asked, then));
     if (does_server_get_head_first(frame)) {
         if (answer->error != 0)
-            return end_failed_forwarding(stack, frame, answer->error);
+            return end_forwarding_with_error(stack, frame, answer->error);
         frame->ways.request = *(const domus_request *)answer->payload;
         DOMUS_AWAIT(wait_for_next_piece_of_bodies(stack, frame, then));
     }
@@ -372,7 +374,7 @@ ask_server:
         }
         if (answer->tag == UP && frame->ways.up.number != 0) {
             DOMUS_AWAIT(forward_piece_of_request(stack, frame, answer, then));
-            DOMUS_AWAIT(continue_body_of_request(stack, frame, answer, then));
+            DOMUS_AWAIT(continue_body_to_server_after_write(stack, frame, answer, then));
             continue;
         }
         if (answer->tag == DOWN && is_answer_trailers(answer))
@@ -380,7 +382,7 @@ ask_server:
         if (answer->tag == DOWN) {
             DOMUS_AWAIT(forward_piece_of_answer(stack, frame, answer, then));
             if (answer->error != 0)
-                return end_failed_forwarding(stack, frame, answer->error);
+                return end_forwarding_with_error(stack, frame, answer->error);
             if (frame->ways.down.number == 0)
                 return domus_reply_end(stack, NULL, NULL);
         } else if (answer->tag == ANSWER && may_ask_upgrade_again(frame, answer)) {
@@ -389,7 +391,7 @@ ask_server:
         } else if (answer->tag == ANSWER && !frame->answered) {
             DOMUS_AWAIT(send_answer_to_client(stack, frame, answer, then));
             if (answer->error != 0)
-                return end_failed_forwarding(stack, frame, answer->error);
+                return end_forwarding_with_error(stack, frame, answer->error);
             frame->answered = true;
             if (frame->upgrade != NULL)
                 break;
@@ -415,7 +417,8 @@ int domus_http_pass(domus_stack *stack, const domus_http_request *request,
 
     if (frame == NULL)
         return -EINVAL;
-    if (upgrade != NULL && domi_http_prepare_for_tunnel(stack, domus_channel_running(stack)) != 0)
+    if (upgrade != NULL &&
+        domi_http_mark_that_tunnel_was_asked(stack, domus_channel_running(stack)) != 0)
         upgrade = NULL;
     if (upgrade == NULL && request->upgrade &&
         domi_http_do_fields_list_word(request->fields, "upgrade", "websocket"))

@@ -36,8 +36,8 @@ int domi_http_forward_trailers(const domus_http_proxy *proxy, domus_slice fields
 
 /* Add the field Location of the answer to `request`, made from the value that the server has given
  * it. */
-void domi_http_add_location_for_client(domus_appender *to, const domus_http_proxy *proxy,
-                                       const domus_http_request *request, domus_slice value);
+void domi_http_add_location_behind_proxy(domus_appender *to, const domus_http_proxy *proxy,
+                                         const domus_http_request *request, domus_slice value);
 
 /* ---- relay.c ----------------------------------------------------------------------------------*/
 
@@ -91,7 +91,7 @@ const char *domi_http_find_allowed_upgrade(const char *const *protocols,
  * other than 101 ends the connection, because the client may send bytes of the other protocol at
  * any time, which must not be read as requests. Returns 0; a negative errno if the request cannot
  * become a tunnel. */
-int domi_http_prepare_for_tunnel(domus_stack *stack, domus_channel *channel);
+int domi_http_mark_that_tunnel_was_asked(domus_stack *stack, domus_channel *channel);
 
 /* Open the tunnel: all bytes that the client has sent behind its request, and will send, are read
  * as bytes of the other protocol. The answer must be 101, by domus_reply_begin(). Returns 0; or as

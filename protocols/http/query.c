@@ -125,8 +125,8 @@ bool domus_http_next_parameter(domus_slice query, uint32_t *at, domus_http_param
     size_t name = equals != NULL ? (size_t)(equals - data) - *at : size;
     size_t value = name < size ? name + 1 : size;
 
-    ret_parameter->name = domi_http_part_of_slice(query, *at, name);
-    ret_parameter->value = domi_http_part_of_slice(query, *at + value, size - value);
+    ret_parameter->name = domi_http_borrow_part_of_slice(query, *at, name);
+    ret_parameter->value = domi_http_borrow_part_of_slice(query, *at + value, size - value);
     *at += (uint32_t)size;
     return true;
 }

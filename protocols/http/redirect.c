@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-void domi_http_free_hop_of_redirect(domi_http_hop *hop)
+void domi_http_free_request_of_next_hop(domi_http_hop *hop)
 {
     domus_slice_free(hop->target);
     domus_slice_free(hop->fields);
@@ -40,8 +40,9 @@ static int copy_fields_for_redirect(domus_slice from, bool has_body, bool same_o
     uint32_t at = 0;
 
     while (domus_http_next(from, &at, &line)) {
-        bool is_left = (!same_origin && domi_http_is_slice_one_of_words(line.name, of_origin)) ||
-                       (!has_body && domi_http_is_slice_one_of_words(line.name, of_body));
+        bool is_left =
+            (!same_origin && domi_http_is_slice_any_word_of_list(line.name, of_origin)) ||
+            (!has_body && domi_http_is_slice_any_word_of_list(line.name, of_body));
         if (!is_left)
             (void)domi_http_add_field_unchanged(&fields, &line);
     }
@@ -114,7 +115,7 @@ int domi_http_follow_redirect(domi_http_hop *hop, const domus_http_response *res
         domus_slice_free(next.target);
         return error;
     }
-    domi_http_free_hop_of_redirect(hop);
+    domi_http_free_request_of_next_hop(hop);
     *hop = next;
     return 0;
 }

@@ -16,11 +16,11 @@ static int check_options_of_request_ids(const void *options_)
 
 /* Returns whether a field of the request is replaced by one with the new ids. tracestate belongs to
  * the traceparent that came with it. */
-static bool is_field_with_id_replaced(domus_slice name, bool drops_state)
+static bool must_replace_field_by_new_id(domus_slice name, bool drops_state)
 {
-    return domi_http_is_slice_word(name, "traceparent") ||
-           domi_http_is_slice_word(name, "x-request-id") ||
-           (drops_state && domi_http_is_slice_word(name, "tracestate"));
+    return domi_http_is_slice_word_in_any_case(name, "traceparent") ||
+           domi_http_is_slice_word_in_any_case(name, "x-request-id") ||
+           (drops_state && domi_http_is_slice_word_in_any_case(name, "tracestate"));
 }
 
 /* Copy the request's fields that are not replaced, line by line. */
@@ -30,7 +30,7 @@ static void copy_fields_that_are_kept(domus_appender *to, domus_slice fields, bo
     uint32_t at = 0;
 
     for (uint32_t from = 0; domus_http_next(fields, &at, &line); from = at) {
-        if (!is_field_with_id_replaced(line.name, drops_state))
+        if (!must_replace_field_by_new_id(line.name, drops_state))
             (void)domus_append(to, domus_slice_data(fields) + from, at - from);
     }
 }
@@ -58,8 +58,8 @@ static int write_ids_into_request(domus_http_request *request, const domi_http_n
     return 0;
 }
 
-static int choose_request_id(domus_stack *stack, domus_http_exchange *exchange,
-                             domus_http_request *request, const void *options_)
+static int take_or_make_id_and_trace_of_request(domus_stack *stack, domus_http_exchange *exchange,
+                                                domus_http_request *request, const void *options_)
 {
     const domus_http_request_id_options *options = options_;
     bool trusts = options == NULL || !options->distrusts;
@@ -76,9 +76,9 @@ static int choose_request_id(domus_stack *stack, domus_http_exchange *exchange,
     if (!continues)
         exchange->trace.flags = options != NULL ? options->flags : 0;
     if (trusts)
-        domi_http_take_id_from_fields(&found, &exchange->trace);
+        domi_http_copy_request_id_if_valid(&found, &exchange->trace);
     if (exchange->trace.id[0] == '\0')
-        domi_http_make_id_from_trace(&exchange->trace);
+        domi_http_write_trace_as_request_id(&exchange->trace);
     return write_ids_into_request(request, &found, &exchange->trace);
 }
 
@@ -96,5 +96,5 @@ static void add_request_id_field(domus_http_exchange *exchange, domus_http_leavi
 
 const domus_http_part domus_http_request_id = {.name = "request id",
                                                .check = check_options_of_request_ids,
-                                               .enter = choose_request_id,
+                                               .enter = take_or_make_id_and_trace_of_request,
                                                .leave = add_request_id_field};

@@ -22,7 +22,7 @@ typedef struct parts {
 } parts;
 
 /* Cut the part that begins at `at` out of `text`, up to the first byte that is in `ends`. */
-static part cut_part_of_url(const char *text, size_t size, size_t at, const char *ends)
+static part part_of_url_up_to_any_end(const char *text, size_t size, size_t at, const char *ends)
 {
     size_t end = at;
 
@@ -57,7 +57,7 @@ static int split_url_into_parts(const char *text, size_t size, parts *ret_parts)
         if (!domi_http_is_byte_of_class(text[i], DOMI_HTTP_TARGET) && text[i] != '#')
             return -EINVAL;
     }
-    part first = cut_part_of_url(text, size, 0, ":/?#");
+    part first = part_of_url_up_to_any_end(text, size, 0, ":/?#");
     if (first.size < size && text[first.size] == ':') {
         if (!is_valid_scheme(first))
             return -EINVAL;
@@ -65,14 +65,14 @@ static int split_url_into_parts(const char *text, size_t size, parts *ret_parts)
         at = first.size + 1;
     }
     if (size - at >= 2 && text[at] == '/' && text[at + 1] == '/') {
-        found.authority = cut_part_of_url(text, size, at + 2, "/?#");
+        found.authority = part_of_url_up_to_any_end(text, size, at + 2, "/?#");
         at += 2 + found.authority.size;
     }
     if (size != 0)
-        found.path = cut_part_of_url(text, size, at, "?#");
+        found.path = part_of_url_up_to_any_end(text, size, at, "?#");
     at += found.path.size;
     if (at < size && text[at] == '?') {
-        found.query = cut_part_of_url(text, size, at + 1, "#");
+        found.query = part_of_url_up_to_any_end(text, size, at + 1, "#");
         at += 1 + found.query.size;
     }
     if (at < size)
@@ -124,7 +124,7 @@ static char *remove_dot_segments_of_path(char *path, const char *end)
 }
 
 /* Write the path of `base` up to its last '/', and behind it the path of `reference`. */
-static char *put_merged_path(char *to, const parts *base, const parts *reference)
+static char *put_path_of_reference_behind_base(char *to, const parts *base, const parts *reference)
 {
     size_t kept = base->path.size;
 
@@ -148,7 +148,7 @@ static char *put_path_of_resolved_url(char *path, const parts *base, const parts
     if (is_own || *reference->path.text == '/')
         end = put_part_of_url(path, reference->path);
     else
-        end = put_merged_path(path, base, reference);
+        end = put_path_of_reference_behind_base(path, base, reference);
     return remove_dot_segments_of_path(path, end);
 }
 

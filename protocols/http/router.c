@@ -16,14 +16,14 @@ static size_t count_bytes_of_segment(const char *text, size_t size)
 
 /* Return whether a segment of a route matches any segment of a path; whether it matches the whole
  * rest of the path. */
-static bool does_segment_match_any(const char *segment, size_t size)
+static bool is_segment_of_route_a_parameter(const char *segment, size_t size)
 {
     return size >= 2 && segment[0] == '{' && segment[size - 1] == '}';
 }
 
-static bool does_segment_match_rest(const char *segment, size_t size)
+static bool is_segment_of_route_the_rest(const char *segment, size_t size)
 {
-    return does_segment_match_any(segment, size) && segment[size - 2] == '*';
+    return is_segment_of_route_a_parameter(segment, size) && segment[size - 2] == '*';
 }
 
 /* Compare a path with that of a route segment by segment, and store the values of the segments in
@@ -39,13 +39,13 @@ static bool match_route_by_segments(const char *route, domus_slice path, domus_h
         size_t wanted = count_bytes_of_segment(route + in_route, route_size - in_route);
         size_t size = count_bytes_of_segment(text + at, path.size - at);
         const char *segment = route + in_route;
-        if (does_segment_match_rest(segment, wanted))
+        if (is_segment_of_route_the_rest(segment, wanted))
             size = path.size - at;
-        if (does_segment_match_any(segment, wanted)) {
-            if ((size == 0 && !does_segment_match_rest(segment, wanted)) ||
+        if (is_segment_of_route_a_parameter(segment, wanted)) {
+            if ((size == 0 && !is_segment_of_route_the_rest(segment, wanted)) ||
                 match->count == DOMUS_HTTP_VALUES_MAX)
                 return false;
-            match->values[match->count++] = domi_http_part_of_slice(path, at, size);
+            match->values[match->count++] = domi_http_borrow_part_of_slice(path, at, size);
         } else if (size != wanted || memcmp(segment, text + at, size) != 0) {
             return false;
         }
@@ -124,8 +124,8 @@ domus_slice domus_http_route_value(const domus_http_match *match, const char *na
 
     while (left != 0) {
         size_t size = count_bytes_of_segment(path, left);
-        size_t name_size = does_segment_match_rest(path, size) ? size - 3 : size - 2;
-        if (does_segment_match_any(path, size)) {
+        size_t name_size = is_segment_of_route_the_rest(path, size) ? size - 3 : size - 2;
+        if (is_segment_of_route_a_parameter(path, size)) {
             if (strlen(name) == name_size && memcmp(path + 1, name, name_size) == 0)
                 return match->values[i];
             i++;

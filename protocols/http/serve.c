@@ -45,7 +45,7 @@ typedef struct found {
 } found;
 
 /* Returns the negative errno with which a request fails when its file cannot be loaded. */
-static int error_for_file_not_loaded(int error)
+static int errno_of_request_without_its_file(int error)
 {
     switch (-error) {
     case ENOENT:
@@ -109,7 +109,7 @@ static void store_tag_and_time_of_file(found *file)
 
 /* Returns whether the client has the compressed answer already. The stage compresses answers for
  * clients that accept gzip, and makes the tags of such answers weak (domus/http_gzip.h). */
-static bool has_client_compressed_answer(const found *file)
+static bool does_client_have_compressed_answer(const found *file)
 {
     if (file->is_packed || !domi_http_does_client_prefer_gzip(file->request->fields))
         return false;
@@ -235,15 +235,15 @@ typedef struct waiting {
     domus_slice path;
 } waiting;
 
-static void release_waiting_request(void *payload)
+static void free_path_of_waiting_request(void *payload)
 {
     domus_slice_free(((waiting *)payload)->path);
 }
 
 static const domus_type waiting_type = {
-    .name = "http file in turn", .size = sizeof(waiting), .release = release_waiting_request};
+    .name = "http file in turn", .size = sizeof(waiting), .release = free_path_of_waiting_request};
 
-static domus_resumed load_file_in_turn_of_answer;
+static domus_resumed load_file_again_in_turn_of_answer;
 
 /* Load the file of a request when it is the turn of its answer. Returns DOMUS_PARKED, or a negative
  * errno. */
@@ -254,7 +254,7 @@ static int await_turn_of_answer(domus_stack *stack, const domus_http_files *file
 
     if (result != 0)
         return result;
-    result = domus_reply_await_turn(stack, &waiting_type, &wait, load_file_in_turn_of_answer);
+    result = domus_reply_await_turn(stack, &waiting_type, &wait, load_file_again_in_turn_of_answer);
     if (result < 0)
         domus_slice_free(wait.path);
     return result;
@@ -368,7 +368,7 @@ static int answer_by_conditions_and_ranges(domus_stack *stack, found *file)
     if (status == 206 && file->range_count > 1)
         return send_ranges_of_file(stack, file);
     int error = make_fields_of_file_answer(
-        file, NULL, status == 304 && has_client_compressed_answer(file), &response.fields);
+        file, NULL, status == 304 && does_client_have_compressed_answer(file), &response.fields);
     if (error != 0)
         return error;
     response.status = (uint16_t)status;
@@ -380,11 +380,12 @@ static int answer_by_conditions_and_ranges(domus_stack *stack, found *file)
 }
 
 /* Answer with a file that was loaded, and consume the file. */
-static int answer_with_loaded_file(domus_stack *stack, found *file, domus_file_loaded *loaded)
+static int answer_with_and_release_loaded_file(domus_stack *stack, found *file,
+                                               domus_file_loaded *loaded)
 {
     file->loaded = loaded;
     file->is_packed =
-        loaded->index == 0 && domi_http_may_send_packed_file(file->files, file->request);
+        loaded->index == 0 && domi_http_may_send_gz_file_to_client(file->files, file->request);
     int result = S_ISDIR(loaded->status.mode) ? redirect_to_folder(stack, file->request)
                                               : answer_by_conditions_and_ranges(stack, file);
 
@@ -400,19 +401,19 @@ static int answer_when_file_is_loaded(domus_stack *stack, void *self, const domu
 
     (void)self;
     if (answer->error != 0)
-        return error_for_file_not_loaded(answer->error);
+        return errno_of_request_without_its_file(answer->error);
     if (request == NULL)
         return -EINVAL;
     found file = {.files = files, .request = request, .has_turn = true};
     domus_file_loaded loaded = *(const domus_file_loaded *)answer->payload;
     int error = domus_take_answer(stack, answer);
-    return error != 0 ? error : answer_with_loaded_file(stack, &file, &loaded);
+    return error != 0 ? error : answer_with_and_release_loaded_file(stack, &file, &loaded);
 }
 
 /* Returns how many bytes of the file are read together with its load: 0 if the answer may not need
  * them. */
-static uint32_t bytes_to_read_at_once(const domus_http_files *files,
-                                      const domus_http_request *request)
+static uint32_t bytes_to_read_with_load_of_file(const domus_http_files *files,
+                                                const domus_http_request *request)
 {
     domus_slice value;
 
@@ -434,27 +435,28 @@ static int load_file_and_answer(domus_stack *stack, found *file)
 
     if (error != 0)
         return error;
-    uint32_t size_max = bytes_to_read_at_once(files, file->request);
+    uint32_t size_max = bytes_to_read_with_load_of_file(files, file->request);
     error = domus_file_load_now(stack, files->root, tried.list,
                                 DOMUS_FILE_BENEATH | DOMUS_FILE_KEPT, size_max, &loaded);
     if (error == 0)
-        return answer_with_loaded_file(stack, file, &loaded);
+        return answer_with_and_release_loaded_file(stack, file, &loaded);
     if (error != -EAGAIN)
-        return error_for_file_not_loaded(error);
+        return errno_of_request_without_its_file(error);
     if (!file->has_turn && !domus_reply_has_turn(stack))
         return await_turn_of_answer(stack, files, file->path);
     int result = domus_file_load(stack, files->root, tried.list, DOMUS_FILE_BENEATH, size_max,
                                  (uintptr_t)files, answer_when_file_is_loaded);
-    return result < 0 ? error_for_file_not_loaded(result) : result;
+    return result < 0 ? errno_of_request_without_its_file(result) : result;
 }
 
-static int load_file_in_turn_of_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int load_file_again_in_turn_of_answer(domus_stack *stack, void *self,
+                                             const domus_answer *answer)
 {
     const domus_http_request *request = domus_asked(stack, &domus_http_request_type);
 
     (void)self;
     if (answer->error != 0)
-        return error_for_file_not_loaded(answer->error);
+        return errno_of_request_without_its_file(answer->error);
     if (request == NULL)
         return -EINVAL;
     const waiting *wait = answer->payload;

@@ -46,8 +46,8 @@ static bool does_client_accept_gzip(const domi_http_state *state, const domi_htt
         (domus_slice){&page, 0, state->head_size - 2 - state->head.fields_at});
 }
 
-static uint64_t make_id_of_request(const domus_wire *wire, const domi_http_state *state,
-                                   const domi_http_source *from)
+static uint64_t make_id_with_flags_of_request(const domus_wire *wire, const domi_http_state *state,
+                                              const domi_http_source *from)
 {
     const domi_http_head *head = &state->head;
     uint64_t id = (uint64_t)state->made << DOMI_HTTP_ID_NUMBER;
@@ -69,8 +69,9 @@ static uint64_t make_id_of_request(const domus_wire *wire, const domi_http_state
 
 /* Cut the target out of a request's head, and change its path to the normal form. Returns 0;
  * -ENOMEM. */
-static int cut_normal_target_of_request(domus_wire *wire, const domi_http_head *head,
-                                        const domi_http_source *from, domus_slice *ret_target)
+static int normalize_and_slice_target_of_request(domus_wire *wire, const domi_http_head *head,
+                                                 const domi_http_source *from,
+                                                 domus_slice *ret_target)
 {
     size_t size = head->target_size;
 
@@ -87,12 +88,12 @@ int domi_http_make_request(domus_wire *wire, domi_http_state *state, const domi_
     const domi_http_head *head = &state->head;
 
     state->made++;
-    domus_http_request *request =
-        domus_wire_request(wire, &domus_http_request_type, make_id_of_request(wire, state, from));
+    domus_http_request *request = domus_wire_request(
+        wire, &domus_http_request_type, make_id_with_flags_of_request(wire, state, from));
 
     if (request == NULL)
         return -ENOMEM;
-    int error = cut_normal_target_of_request(wire, head, from, &request->target);
+    int error = normalize_and_slice_target_of_request(wire, head, from, &request->target);
     if (error == 0)
         error = domi_http_cut_slice_of_head(
             wire, from, head->fields_at, state->head_size - 2 - head->fields_at, &request->fields);

@@ -83,7 +83,7 @@ static int open_http_stage(domus_wire *wire, void *state_, const void *options)
     if (own->body_max == 0)
         own->body_max = BODY_DEFAULT;
     state->head.kind = domi_http_is_server(state) ? DOMI_HTTP_REQUEST : DOMI_HTTP_RESPONSE;
-    return domi_http_is_server(state) ? 0 : domi_http_allocate_unanswered(state);
+    return domi_http_is_server(state) ? 0 : domi_http_allocate_marks_of_requests(state);
 }
 
 static int decode_http_bytes(domus_wire *wire, void *state, const char *bytes, size_t size)
@@ -91,7 +91,7 @@ static int decode_http_bytes(domus_wire *wire, void *state, const char *bytes, s
     return domi_http_decode_bytes(wire, state, bytes, size);
 }
 
-static int handle_end_of_http_bytes(domus_wire *wire, void *state, size_t left)
+static int decode_end_of_http_bytes(domus_wire *wire, void *state, size_t left)
 {
     return domi_http_decode_end_of_bytes(wire, state, left);
 }
@@ -106,24 +106,24 @@ static int encode_http_message(domus_wire *wire, void *state_, uint64_t id, cons
                : domi_http_encode_ask_of_client(wire, state, id, type, payload);
 }
 
-static int fail_http_request(domus_wire *wire, void *state, uint64_t id, const domus_type *request,
-                             int error)
+static int answer_failed_http_request(domus_wire *wire, void *state, uint64_t id,
+                                      const domus_type *request, int error)
 {
     return domi_http_answer_failed_request(wire, state, id, request, error);
 }
 
-static void close_http_stage(domus_wire *wire, void *state_)
+static void free_state_of_http_stage(domus_wire *wire, void *state_)
 {
     domi_http_state *state = state_;
 
     domi_http_exchanges_free(state->chained, domus_wire_now_ns(wire));
     domi_http_free_gathered_message(state);
     domus_slice_free(state->waiting);
-    domi_http_deflaters_give_back(&state->deflaters);
-    domi_http_free_unanswered(state);
+    domi_http_deflaters_give_all_back(&state->deflaters);
+    domi_http_free_marks_of_requests(state);
 }
 
-static int send_100_continue_if_owed(domus_wire *wire, void *state_)
+static int send_100_continue_when_body_is_wanted(domus_wire *wire, void *state_)
 {
     domi_http_state *state = state_;
 
@@ -132,26 +132,26 @@ static int send_100_continue_if_owed(domus_wire *wire, void *state_)
 
 /* Handle an answer whose rest cannot be sent. An answer to HEAD has no body that could be cut off.
  * Any other answer is cut off by a reset of the connection, which the peer sees. */
-static int cut_answer_of_server(domus_wire *wire, void *state_, uint64_t id, int error)
+static int end_exchange_of_cut_answer(domus_wire *wire, void *state_, uint64_t id, int error)
 {
     domi_http_state *state = state_;
     bool is_head = (id & DOMI_HTTP_ID_HEAD) != 0 && domi_http_is_server(state);
     uint64_t *stream = domus_wire_stream(wire);
 
     if (stream != NULL)
-        domi_http_release_stream_early(stream);
+        domi_http_give_back_deflater_of_stream(stream);
     if (state->chained != NULL)
         domi_http_end_exchange_of_request(state->chained, id, domus_wire_now_ns(wire), !is_head);
     bool is_refused = stream != NULL && *stream == DOMI_HTTP_STREAM_TUNNEL &&
                       state->tunnel == DOMI_HTTP_NO_TUNNEL;
     if (state->wait == DOMI_HTTP_UNWANTED || is_refused)
         return 0; /* no byte of the body has left, and none will follow */
-    return is_head ? domi_http_finish_answer(wire, state, id) : error;
+    return is_head ? domi_http_count_answer_and_send_owed_100(wire, state, id) : error;
 }
 
 /* Send the body of a request, because the server has not sent 100 Continue in time; it may not know
  * that status. */
-static int send_waiting_body_unasked(domus_wire *wire, void *state, bool owed)
+static int send_waiting_body_at_timer(domus_wire *wire, void *state, bool owed)
 {
     (void)owed;
     return domi_http_send_waiting_body(wire, state);
@@ -163,12 +163,12 @@ const domus_stage domus_http_stage = {
     .check = check_options_of_http,
     .open = open_http_stage,
     .decode = decode_http_bytes,
-    .end = handle_end_of_http_bytes,
+    .end = decode_end_of_http_bytes,
     .encode = encode_http_message,
-    .fail = fail_http_request,
-    .close = close_http_stage,
+    .fail = answer_failed_http_request,
+    .close = free_state_of_http_stage,
     .has_bodies = true,
-    .wanted = send_100_continue_if_owed,
-    .cut = cut_answer_of_server,
-    .wake = send_waiting_body_unasked,
+    .wanted = send_100_continue_when_body_is_wanted,
+    .cut = end_exchange_of_cut_answer,
+    .wake = send_waiting_body_at_timer,
 };

@@ -65,16 +65,16 @@ static int find_tag_and_time_of_answer(tagged *answer)
 
 /* Returns whether a field describes the body of an answer, so that it must not be in a 304 (RFC
  * 9110 15.4.5). */
-static bool does_field_describe_body(domus_slice name)
+static bool must_304_omit_field_about_body(domus_slice name)
 {
     static const char *const names[] = {"content-type",  "content-encoding", "content-language",
                                         "content-range", "last-modified",    NULL};
 
-    return domi_http_is_slice_one_of_words(name, names);
+    return domi_http_is_slice_any_word_of_list(name, names);
 }
 
 /* Make the fields of the answer, a 200 or a 304. Returns 0, or a negative errno. */
-static int make_fields_of_tagged_answer(const tagged *answer, bool is_304, domus_slice *ret_fields)
+static int make_fields_of_200_or_304(const tagged *answer, bool is_304, domus_slice *ret_fields)
 {
     domus_slice fields = answer->response.fields;
     bool is_weak = is_304 && answer->tag[0] == '"' &&
@@ -92,8 +92,8 @@ static int make_fields_of_tagged_answer(const tagged *answer, bool is_304, domus
         return domus_append_end(&made, ret_fields);
     }
     while (domus_http_next(fields, &at, &line)) {
-        if (!does_field_describe_body(line.name) &&
-            (keeps_own || !domi_http_is_slice_word(line.name, "etag")))
+        if (!must_304_omit_field_about_body(line.name) &&
+            (keeps_own || !domi_http_is_slice_word_in_any_case(line.name, "etag")))
             (void)domi_http_add_field_unchanged(&made, &line);
     }
     return domus_append_end(&made, ret_fields);
@@ -112,7 +112,7 @@ static int reply_with_tagged_response(domus_stack *stack, domus_http_response *r
 static int reply_with_304(domus_stack *stack, tagged *answer)
 {
     domus_http_response response = {.status = 304, .close = answer->response.close};
-    int error = make_fields_of_tagged_answer(answer, true, &response.fields);
+    int error = make_fields_of_200_or_304(answer, true, &response.fields);
 
     domus_http_response_type.release(&answer->response);
     return error != 0 ? error : reply_with_tagged_response(stack, &response);
@@ -121,7 +121,7 @@ static int reply_with_304(domus_stack *stack, tagged *answer)
 static int reply_with_200(domus_stack *stack, tagged *answer)
 {
     domus_slice fields;
-    int error = answer->has_own_tag ? 0 : make_fields_of_tagged_answer(answer, false, &fields);
+    int error = answer->has_own_tag ? 0 : make_fields_of_200_or_304(answer, false, &fields);
 
     if (error != 0) {
         domus_http_response_type.release(&answer->response);

@@ -106,7 +106,7 @@ bool domi_http_is_valid_request_id(const char *id, size_t size)
     return size != 0 && size <= DOMUS_HTTP_REQUEST_ID_MAX;
 }
 
-void domi_http_make_id_from_trace(domus_http_trace *trace)
+void domi_http_write_trace_as_request_id(domus_http_trace *trace)
 {
     *write_bytes_as_hex(trace->id, trace->trace, sizeof trace->trace) = '\0';
 }
@@ -115,8 +115,8 @@ void domi_http_make_id_from_trace(domus_http_trace *trace)
 
 /* Store the value of a field with an id, and count how often the field was found, because only a
  * single one counts. */
-static void store_value_and_count_field(domus_slice *value, unsigned *count,
-                                        const domus_http_line *line)
+static void store_id_value_and_count_its_fields(domus_slice *value, unsigned *count,
+                                                const domus_http_line *line)
 {
     *value = line->value;
     ++*count;
@@ -129,16 +129,16 @@ void domi_http_find_fields_with_ids(domus_slice fields, domi_http_names_found *r
 
     *ret_found = (domi_http_names_found){.parents = 0};
     while (domus_http_next(fields, &at, &line)) {
-        if (domi_http_is_slice_word(line.name, "traceparent"))
-            store_value_and_count_field(&ret_found->parent, &ret_found->parents, &line);
-        else if (domi_http_is_slice_word(line.name, "x-request-id"))
-            store_value_and_count_field(&ret_found->id, &ret_found->ids, &line);
-        else if (domi_http_is_slice_word(line.name, "tracestate"))
+        if (domi_http_is_slice_word_in_any_case(line.name, "traceparent"))
+            store_id_value_and_count_its_fields(&ret_found->parent, &ret_found->parents, &line);
+        else if (domi_http_is_slice_word_in_any_case(line.name, "x-request-id"))
+            store_id_value_and_count_its_fields(&ret_found->id, &ret_found->ids, &line);
+        else if (domi_http_is_slice_word_in_any_case(line.name, "tracestate"))
             ret_found->states++;
     }
 }
 
-void domi_http_take_id_from_fields(const domi_http_names_found *found, domus_http_trace *trace)
+void domi_http_copy_request_id_if_valid(const domi_http_names_found *found, domus_http_trace *trace)
 {
     const char *id = domus_slice_data(found->id);
 
@@ -161,7 +161,7 @@ int domus_http_trace_of(domus_slice fields, domus_http_trace *ret_trace)
 
     domi_http_find_fields_with_ids(fields, &found);
     *ret_trace = (domus_http_trace){.flags = 0};
-    domi_http_take_id_from_fields(&found, ret_trace);
+    domi_http_copy_request_id_if_valid(&found, ret_trace);
     return domi_http_take_trace_from_fields(&found, ret_trace) == 0 ? 0 : -ENOENT;
 }
 

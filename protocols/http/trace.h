@@ -20,12 +20,13 @@ void domi_http_find_fields_with_ids(domus_slice fields, domi_http_names_found *r
 
 /* Set the id of a request's trace from its fields, if they have a valid id; set the trace itself,
  * which returns 0, or a negative errno if the field is invalid, and then `trace` is unchanged. */
-void domi_http_take_id_from_fields(const domi_http_names_found *found, domus_http_trace *trace);
+void domi_http_copy_request_id_if_valid(const domi_http_names_found *found,
+                                        domus_http_trace *trace);
 int domi_http_take_trace_from_fields(const domi_http_names_found *found, domus_http_trace *trace);
 
 bool domi_http_is_valid_request_id(const char *id, size_t size);
 
 /* Make the id of a request from its trace. */
-void domi_http_make_id_from_trace(domus_http_trace *trace);
+void domi_http_write_trace_as_request_id(domus_http_trace *trace);
 
 #endif

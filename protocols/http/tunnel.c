@@ -41,7 +41,7 @@ static domi_http_state *http_state_of_channel(domus_stack *stack, domus_channel 
     return channel != NULL ? domus_channel_stage_state(stack, channel, &domus_http_stage) : NULL;
 }
 
-int domi_http_prepare_for_tunnel(domus_stack *stack, domus_channel *channel)
+int domi_http_mark_that_tunnel_was_asked(domus_stack *stack, domus_channel *channel)
 {
     domi_http_state *state = http_state_of_channel(stack, channel);
     int error = state != NULL ? domus_channel_open_rest(stack, channel, NULL) : -EPERM;

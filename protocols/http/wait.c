@@ -19,7 +19,7 @@ void domi_http_let_body_wait_for_100(domus_wire *wire, domi_http_state *state, d
     domus_wire_wake(wire, timeout_ns != 0 ? timeout_ns : TIMEOUT_NS);
 }
 
-int domi_http_append_waiting_body(domus_wire *wire, const domi_http_state *state)
+int domi_http_append_body_waiting_for_100(domus_wire *wire, const domi_http_state *state)
 {
     uint64_t chunks = DOMI_HTTP_STREAM_CHUNKS;
     const domus_piece piece = {state->waiting, false};
@@ -38,7 +38,7 @@ static void end_wait_of_body(domus_wire *wire, domi_http_state *state, domi_http
     domus_wire_wake(wire, 0);
 }
 
-void domi_http_end_wait_for_100(domus_wire *wire, domi_http_state *state)
+void domi_http_end_wait_after_body_was_sent(domus_wire *wire, domi_http_state *state)
 {
     if (state->wait == DOMI_HTTP_WAITS)
         end_wait_of_body(wire, state, DOMI_HTTP_GOES);
@@ -46,14 +46,15 @@ void domi_http_end_wait_for_100(domus_wire *wire, domi_http_state *state)
 
 int domi_http_send_waiting_body(domus_wire *wire, domi_http_state *state)
 {
-    int error = state->wait == DOMI_HTTP_WAITS ? domi_http_append_waiting_body(wire, state) : 0;
+    int error =
+        state->wait == DOMI_HTTP_WAITS ? domi_http_append_body_waiting_for_100(wire, state) : 0;
 
     if (error == 0)
-        domi_http_end_wait_for_100(wire, state);
+        domi_http_end_wait_after_body_was_sent(wire, state);
     return error;
 }
 
-void domi_http_discard_unwanted_body(domus_wire *wire, domi_http_state *state)
+void domi_http_discard_body_waiting_for_100(domus_wire *wire, domi_http_state *state)
 {
     if (state->wait == DOMI_HTTP_WAITS && state->asked.count == 1)
         end_wait_of_body(wire, state, DOMI_HTTP_UNWANTED);
@@ -81,11 +82,11 @@ int domi_http_encode_piece_of_waiting_body(domus_wire *wire, domi_http_state *st
         return 0;
     if (!is_last && state->waiting.size == 0)
         return keep_first_piece_of_body(state, stream, piece->bytes);
-    int error = domi_http_append_waiting_body(wire, state);
+    int error = domi_http_append_body_waiting_for_100(wire, state);
     if (error == 0)
         error = piece != NULL ? domi_http_append_piece_of_stream(wire, stream, piece)
                               : domi_http_append_trailers_of_stream(wire, stream, trailers);
     if (error == 0)
-        domi_http_end_wait_for_100(wire, state);
+        domi_http_end_wait_after_body_was_sent(wire, state);
     return error;
 }

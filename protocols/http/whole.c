@@ -22,7 +22,8 @@ static int append_piece_to_gathered_body(domi_http_whole *whole, domus_slice byt
 }
 
 /* End a gathered body: the request gets it as if it had come whole. */
-static int end_gathered_body(domi_http_exchange *exchange, const domus_http_request *asked)
+static int give_gathered_body_to_request(domi_http_exchange *exchange,
+                                         const domus_http_request *asked)
 {
     /* const is cast away: received requests are memory of the library, constant only for
      * handlers */
@@ -38,7 +39,8 @@ static int end_gathered_body(domi_http_exchange *exchange, const domus_http_requ
     return 0;
 }
 
-static int handle_piece_of_gathered_body(domus_stack *stack, void *self, const domus_answer *answer)
+static int append_piece_and_read_next_or_go_on(domus_stack *stack, void *self,
+                                               const domus_answer *answer)
 {
     const domus_http_request *request = domus_asked(stack, &domus_http_request_type);
     const domi_http_state *state;
@@ -58,9 +60,9 @@ static int handle_piece_of_gathered_body(domus_stack *stack, void *self, const d
         error = append_piece_to_gathered_body(&exchange->whole, piece->bytes);
     }
     if (error == 0 && !is_last)
-        return domus_body_read(stack, request->stream, handle_piece_of_gathered_body);
+        return domus_body_read(stack, request->stream, append_piece_and_read_next_or_go_on);
     if (error == 0)
-        error = end_gathered_body(exchange, request);
+        error = give_gathered_body_to_request(exchange, request);
     return error != 0 ? error : domus_http_go_on(stack, self);
 }
 
@@ -79,7 +81,7 @@ int domus_http_gather(domus_stack *stack, const domus_http_request *request, uin
         size_max = DOMUS_SLICE_MAX;
     if (size_max == 0 || request->length > size_max)
         return -EMSGSIZE;
-    int result = domus_body_read(stack, request->stream, handle_piece_of_gathered_body);
+    int result = domus_body_read(stack, request->stream, append_piece_and_read_next_or_go_on);
     if (result >= 0) {
         exchange->whole.bytes.size_max = size_max;
         exchange->whole.budget = state->options.budget;

@@ -104,6 +104,6 @@ int domi_http_append_trailers_of_stream(domus_wire *wire, uint64_t *stream,
                                         const domus_http_trailers *trailers);
 
 /* Release what a stream still holds when its body stops before the end. */
-void domi_http_release_stream_early(uint64_t *stream);
+void domi_http_give_back_deflater_of_stream(uint64_t *stream);
 
 #endif

@@ -31,14 +31,14 @@ static int errno_of_nghttp2_result(int result)
  * stream cannot change to another protocol. Returns 0; a negative errno. */
 static int answer_websocket_request(domi_h2_lane *lane, domi_h2_fields *fields)
 {
-    const nghttp2_data_provider bytes = {.read_callback = domi_h2_announce_body_frame};
+    const nghttp2_data_provider bytes = {.read_callback = domi_h2_tell_size_of_next_body_frame};
     size_t count = 1;
 
     if (!lane->tunnels)
         return -EOPNOTSUPP;
     fields->fields[0].value = (uint8_t *)(uintptr_t) "200";
     for (size_t i = 1; i < fields->count; i++) {
-        if (!domi_h2_is_field_of_handshake(&fields->fields[i]))
+        if (!domi_h2_is_websocket_handshake_field(&fields->fields[i]))
             fields->fields[count++] = fields->fields[i];
     }
     lane->phase = DOMI_H2_REST;
@@ -52,7 +52,7 @@ static int answer_websocket_request(domi_h2_lane *lane, domi_h2_fields *fields)
 static int submit_head_of_answer(domi_h2_lane *lane, unsigned status, domi_h2_fields *fields)
 {
     nghttp2_session *session = lane->of->session;
-    const nghttp2_data_provider body = {.read_callback = domi_h2_announce_body_frame};
+    const nghttp2_data_provider body = {.read_callback = domi_h2_tell_size_of_next_body_frame};
 
     if (status < 200) {
         if (status == 101)
@@ -113,8 +113,8 @@ static size_t size_of_head_in_bytes(const char *bytes, size_t size, size_t seen)
 
 /* Gather a head that does not lie in one piece in the inner channel. Returns 1 if a head was read,
  * or if the next piece may have come already; a negative errno. */
-static int gather_head_from_inner_channel(domi_h2_lane *lane, domi_h2_read_head *read,
-                                          const char *bytes, size_t size)
+static int gather_head_that_came_in_pieces(domi_h2_lane *lane, domi_h2_read_head *read,
+                                           const char *bytes, size_t size)
 {
     domi_h2_text *lines = &lane->lines;
     size_t before = lines->size;
@@ -133,7 +133,7 @@ static int gather_head_from_inner_channel(domi_h2_lane *lane, domi_h2_read_head 
     return error != 0 ? error : 1;
 }
 
-int domi_h2_read_next_head(domi_h2_lane *lane, domi_h2_read_head *read)
+int domi_h2_read_next_head_of_inner_channel(domi_h2_lane *lane, domi_h2_read_head *read)
 {
     size_t size;
     const char *bytes = domus_inner_bytes(lane->inner, &size);
@@ -142,7 +142,7 @@ int domi_h2_read_next_head(domi_h2_lane *lane, domi_h2_read_head *read)
         return 0;
     size_t head = lane->lines.size == 0 ? size_of_head_in_bytes(bytes, size, 0) : 0;
     if (head == 0 || head > HEAD_MAX)
-        return gather_head_from_inner_channel(lane, read, bytes, size);
+        return gather_head_that_came_in_pieces(lane, read, bytes, size);
     int error = read(lane, bytes, head);
     domus_inner_took(lane->inner, head);
     return error != 0 ? error : 1;
@@ -152,7 +152,7 @@ int domi_h2_read_next_head(domi_h2_lane *lane, domi_h2_read_head *read)
 
 /* Handle the end of an inner channel: the stream is reset, unless the answer ends with the
  * channel. */
-static void handle_end_of_inner_channel(domi_h2_lane *lane)
+static void reset_stream_if_inner_channel_ended(domi_h2_lane *lane)
 {
     int error;
 
@@ -164,7 +164,7 @@ static void handle_end_of_inner_channel(domi_h2_lane *lane)
     domi_h2_reset_stream_of_lane(lane, is_reset ? NGHTTP2_CANCEL : NGHTTP2_INTERNAL_ERROR);
 }
 
-int domi_h2_continue_answer_of_lane(domi_h2_lane *lane)
+int domi_h2_send_more_of_lane_answer(domi_h2_lane *lane)
 {
     int result = 1;
 
@@ -172,7 +172,7 @@ int domi_h2_continue_answer_of_lane(domi_h2_lane *lane)
     if (lane->is_cut)
         return 0;
     while (result == 1 && lane->phase == DOMI_H2_HEAD)
-        result = domi_h2_read_next_head(lane, read_head_of_answer);
+        result = domi_h2_read_next_head_of_inner_channel(lane, read_head_of_answer);
     if (result == -EOPNOTSUPP)
         domi_h2_reset_stream_of_lane(lane, NGHTTP2_HTTP_1_1_REQUIRED);
     else if (result < 0 && result != -ENOMEM)
@@ -181,6 +181,6 @@ int domi_h2_continue_answer_of_lane(domi_h2_lane *lane)
         return result == -ENOMEM ? result : 0;
     if (lane->phase != DOMI_H2_HEAD)
         (void)nghttp2_session_resume_data(lane->of->session, lane->id);
-    handle_end_of_inner_channel(lane);
+    reset_stream_if_inner_channel_ended(lane);
     return 0;
 }

@@ -82,7 +82,7 @@ static int read_framing_around_chunks(domi_h2_lane *lane, const char *bytes, siz
     return 1;
 }
 
-static bool is_lane_between_chunk_bytes(const domi_h2_lane *lane)
+static bool is_lane_in_framing_of_chunks(const domi_h2_lane *lane)
 {
     return lane->phase == DOMI_H2_SIZE || lane->phase == DOMI_H2_AFTER ||
            lane->phase == DOMI_H2_TRAILERS;
@@ -90,7 +90,8 @@ static bool is_lane_between_chunk_bytes(const domi_h2_lane *lane)
 
 /* Read up to the next bytes of a body. Returns 1 when there are some; 0 if they have not come, or
  * the body has ended; a negative errno. */
-static int find_next_bytes_of_body(domi_h2_lane *lane, const char **ret_bytes, size_t *ret_size)
+static int read_up_to_next_bytes_of_body(domi_h2_lane *lane, const char **ret_bytes,
+                                         size_t *ret_size)
 {
     int result = 1;
 
@@ -98,7 +99,7 @@ static int find_next_bytes_of_body(domi_h2_lane *lane, const char **ret_bytes, s
         *ret_bytes = domus_inner_bytes(lane->inner, ret_size);
         if (*ret_size == 0)
             return 0;
-        if (!is_lane_between_chunk_bytes(lane))
+        if (!is_lane_in_framing_of_chunks(lane))
             return 1;
         result = read_framing_around_chunks(lane, *ret_bytes, *ret_size);
     }
@@ -155,8 +156,9 @@ static bool does_body_end_behind_part(domi_h2_lane *lane, const char *bytes, siz
     return true;
 }
 
-ssize_t domi_h2_announce_body_frame(nghttp2_session *session, int32_t id, uint8_t *to, size_t size,
-                                    uint32_t *flags, nghttp2_data_source *source, void *h2_)
+ssize_t domi_h2_tell_size_of_next_body_frame(nghttp2_session *session, int32_t id, uint8_t *to,
+                                             size_t size, uint32_t *flags,
+                                             nghttp2_data_source *source, void *h2_)
 {
     domi_h2 *h2 = h2_;
     domi_h2_lane *lane = domi_h2_lane_of_stream(h2, id);
@@ -168,7 +170,7 @@ ssize_t domi_h2_announce_body_frame(nghttp2_session *session, int32_t id, uint8_
         return NGHTTP2_ERR_DEFERRED;
     if (lane == NULL || lane->is_cut)
         return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
-    int result = find_next_bytes_of_body(lane, &bytes, &here);
+    int result = read_up_to_next_bytes_of_body(lane, &bytes, &here);
     if (result < 0)
         return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
     if (result == 0)
@@ -216,7 +218,7 @@ int domi_h2_discard_body_bytes(domi_h2_lane *lane)
     size_t here;
     int result;
 
-    while ((result = find_next_bytes_of_body(lane, &bytes, &here)) == 1) {
+    while ((result = read_up_to_next_bytes_of_body(lane, &bytes, &here)) == 1) {
         size_t part = here < lane->left ? here : (size_t)lane->left;
         lane->left -= part;
         if (lane->left == 0)

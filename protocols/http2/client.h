@@ -24,7 +24,7 @@ extern const domi_h2_side domi_h2_client;
 /* --- client_session.c ------------------------------------------------------------------------- */
 
 /* Handle that the server accepts no further request on the connection (GOAWAY). */
-void domi_h2_client_handle_goaway(domi_h2 *h2);
+void domi_h2_client_stop_lending_at_goaway(domi_h2 *h2);
 
 /* --- client_ask.c ----------------------------------------------------------------------------- */
 
@@ -35,11 +35,11 @@ int domi_h2_client_continue_request(domi_h2_lane *lane);
 /* --- client_silence.c ------------------------------------------------------------------------- */
 
 /* Record that bytes of the server have come, so it responds. */
-void domi_h2_client_note_bytes_of_server(domi_h2 *h2);
+void domi_h2_client_record_server_was_heard(domi_h2 *h2);
 
 /* Handle a stream that ends without an answer: if no byte has come since it began, the server is
  * sent a PING. */
-void domi_h2_client_ping_silent_server(const domi_h2_lane *lane);
+void domi_h2_client_ping_if_server_is_silent(const domi_h2_lane *lane);
 
 /* Returns whether the server was sent a PING because it was in doubt, and has been silent for too
  * long since. */
@@ -66,11 +66,11 @@ void domi_h2_client_end_stream_of_lane(domi_h2_lane *lane, uint32_t code);
 void domi_h2_client_fail_ask_of_lane(domi_h2_lane *lane, int error);
 
 /* Free a busy lane whose ask has failed before it had a stream. */
-void domi_h2_client_free_failed_lane(domi_h2_lane *lane);
+void domi_h2_client_make_failed_lane_idle(domi_h2_lane *lane);
 
 /* Handle events of the inner channel of a lane that is not busy: its answer is used up, or it
  * ends. */
-void domi_h2_client_handle_idle_channel(domi_h2_lane *lane);
+void domi_h2_client_settle_or_end_idle_lane(domi_h2_lane *lane);
 
 /* End all busy lanes, because no answer of the server comes any more. Nothing is sent after
  * this. */

@@ -92,7 +92,7 @@ static int pass_interim_answer(domi_h2 *h2, domi_h2_lane *lane)
 {
     static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
 
-    domi_h2_count_idle_frame_of_peer(h2);
+    domi_h2_count_frame_that_asks_nothing(h2);
     return h2->block.code == 100 ? pass_text_to_inner_channel(lane, go_on, sizeof go_on - 1) : 0;
 }
 
@@ -110,7 +110,7 @@ static int pass_trailers_of_answer(const domi_h2 *h2, domi_h2_lane *lane)
     return error != 0 ? error : pass_text_to_inner_channel(lane, "\r\n", 2);
 }
 
-static int use_block_of_answer(domi_h2 *h2, domi_h2_lane *lane, bool is_last)
+static int pass_block_of_answer_or_reset_stream(domi_h2 *h2, domi_h2_lane *lane, bool is_last)
 {
     const domi_h2_block *block = &h2->block;
     bool is_interim = block->code < 200;
@@ -136,9 +136,9 @@ int domi_h2_client_end_block_of_fields(domi_h2 *h2, int32_t id, bool is_last)
     int error = 0;
 
     if (lane == NULL)
-        domi_h2_count_idle_frame_of_peer(h2);
+        domi_h2_count_frame_that_asks_nothing(h2);
     else if (!lane->is_cut)
-        error = use_block_of_answer(h2, lane, is_last);
+        error = pass_block_of_answer_or_reset_stream(h2, lane, is_last);
     domi_h2_drop_block_of_fields(h2);
     return error;
 }

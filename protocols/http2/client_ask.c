@@ -79,7 +79,7 @@ static bool has_field_this_name(const nghttp2_nv *field, const char *name)
 
 /* Use the value of the field Host as :authority, and leave out the field TE unless HTTP/2 allows
  * its value. */
-static void turn_host_into_authority(domi_h2_fields *fields, const start *line)
+static void make_authority_of_host_and_drop_te(domi_h2_fields *fields, const start *line)
 {
     nghttp2_nv authority = make_nghttp2_field(":authority", line->authority, line->authority_size);
     size_t kept = FIRST;
@@ -102,7 +102,7 @@ static void turn_host_into_authority(domi_h2_fields *fields, const start *line)
 static int submit_head_of_request(domi_h2_lane *lane, const domi_h2_fields *fields)
 {
     domi_h2 *h2 = lane->of;
-    const nghttp2_data_provider body = {.read_callback = domi_h2_announce_body_frame};
+    const nghttp2_data_provider body = {.read_callback = domi_h2_tell_size_of_next_body_frame};
 
     lane->phase = fields->in_chunks                           ? DOMI_H2_SIZE
                   : fields->has_length && fields->length != 0 ? DOMI_H2_COUNTED
@@ -147,14 +147,14 @@ static int read_head_of_request(domi_h2_lane *lane, const char *head, size_t siz
     error = domi_h2_read_fields_of_message(head + first, size - first - 2, &fields);
     if (error != 0)
         return error;
-    turn_host_into_authority(&fields, &line);
+    make_authority_of_host_and_drop_te(&fields, &line);
     return submit_head_of_request(lane, &fields);
 }
 
 /* Give up a request for which the server has allowed no stream before its time was over. nghttp2
  * keeps the request's head until there is a stream, so if the server allows no streams at all, the
  * connection is given up, too. */
-static void give_up_waiting_request(domi_h2_lane *lane)
+static void give_up_request_without_stream(domi_h2_lane *lane)
 {
     domi_h2 *h2 = lane->of;
 
@@ -163,20 +163,20 @@ static void give_up_waiting_request(domi_h2_lane *lane)
     domi_h2_client_end_stream_of_lane(lane, NGHTTP2_CANCEL);
     if (nghttp2_session_get_remote_settings(h2->session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS) ==
         0)
-        domi_h2_client_handle_goaway(h2);
+        domi_h2_client_stop_lending_at_goaway(h2);
 }
 
 /* Handle that an inner channel has ended before its stream began: its time is over, nobody wants
  * the answer, or the request was cut off. */
-static void handle_end_before_stream(domi_h2_lane *lane)
+static void give_up_request_of_ended_channel(domi_h2_lane *lane)
 {
     if (lane->id == 0) {
         domi_h2_client_end_stream_of_lane(lane, NGHTTP2_CANCEL);
     } else if (nghttp2_session_find_stream(lane->of->session, lane->id) == NULL) {
-        give_up_waiting_request(lane);
+        give_up_request_without_stream(lane);
     } else {
         domi_h2_reset_stream_of_lane(lane, NGHTTP2_CANCEL);
-        domi_h2_client_ping_silent_server(lane);
+        domi_h2_client_ping_if_server_is_silent(lane);
     }
 }
 
@@ -189,10 +189,10 @@ static bool has_inner_channel_ended(const domi_h2_lane *lane)
 
 /* End the ask of a lane: it has failed before its stream began, or was answered while the server
  * has not ended the stream yet. */
-static void end_ask_without_answer(domi_h2_lane *lane)
+static void settle_ask_of_inner_channel(domi_h2_lane *lane)
 {
     if (lane->id == 0)
-        domi_h2_client_free_failed_lane(lane);
+        domi_h2_client_make_failed_lane_idle(lane);
     else if (domus_inner_unused(lane->inner) == 0)
         domus_inner_rest(lane->inner);
 }
@@ -206,7 +206,7 @@ int domi_h2_client_continue_request(domi_h2_lane *lane)
     if (lane->is_cut)
         return 0;
     while (result == 1 && lane->phase == DOMI_H2_HEAD)
-        result = domi_h2_read_next_head(lane, read_head_of_request);
+        result = domi_h2_read_next_head_of_inner_channel(lane, read_head_of_request);
     if (result == -ESHUTDOWN && lane->id == 0) {
         domi_h2_client_end_stream_of_lane(lane, NGHTTP2_REFUSED_STREAM);
         return 0;
@@ -218,8 +218,8 @@ int domi_h2_client_continue_request(domi_h2_lane *lane)
     if (lane->id != 0 && lane->phase != DOMI_H2_HEAD)
         (void)nghttp2_session_resume_data(lane->of->session, lane->id);
     if (has_inner_channel_ended(lane))
-        handle_end_before_stream(lane);
+        give_up_request_of_ended_channel(lane);
     else if (!domus_inner_has_ask(lane->inner))
-        end_ask_without_answer(lane);
+        settle_ask_of_inner_channel(lane);
     return 0;
 }

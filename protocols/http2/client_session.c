@@ -11,15 +11,16 @@ static int nghttp2_result_of_errno(int error)
 
 /* Check a frame that begins, and count it if nghttp2 will ignore it: frames on streams that nghttp2
  * has forgotten, and PRIORITY, which RFC 9113 has removed. RST_STREAM is counted by
- * count_control_frame(). */
-static int count_frame_that_begins(nghttp2_session *session, const nghttp2_frame_hd *head, void *h2)
+ * count_frame_and_store_its_setting(). */
+static int count_begun_frame_if_ignored(nghttp2_session *session, const nghttp2_frame_hd *head,
+                                        void *h2)
 {
     bool is_control = head->type == NGHTTP2_HEADERS || head->type == NGHTTP2_WINDOW_UPDATE;
 
     domi_h2_count_continuation_frame(h2, head);
     if (head->type == NGHTTP2_PRIORITY ||
         (is_control && domi_h2_is_stream_of_frame_unknown(session, head)))
-        domi_h2_count_idle_frame_of_peer(h2);
+        domi_h2_count_frame_that_asks_nothing(h2);
     return 0;
 }
 
@@ -31,7 +32,7 @@ static void count_frame_without_callback(domi_h2 *h2, const nghttp2_frame_hd *he
 
     if (head->type != NGHTTP2_DATA ||
         (is_empty && domi_h2_is_stream_of_frame_unknown(h2->session, head)))
-        domi_h2_count_idle_frame_of_peer(h2);
+        domi_h2_count_frame_that_asks_nothing(h2);
 }
 
 static int begin_block_of_answer(nghttp2_session *session, const nghttp2_frame *frame, void *h2)
@@ -58,7 +59,7 @@ static int take_part_of_answer_body(nghttp2_session *session, uint8_t flags, int
 
 /* Store how many streams the server allows at once. If it allows none now, one request may wait in
  * the session until its deadline. */
-static void store_limit_of_streams(domi_h2 *h2)
+static void lend_as_many_streams_as_server_allows(domi_h2 *h2)
 {
     uint32_t most =
         nghttp2_session_get_remote_settings(h2->session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);
@@ -70,7 +71,7 @@ static void store_limit_of_streams(domi_h2 *h2)
         domus_wire_lend(h2->wire, most != 0 ? most : 1);
 }
 
-void domi_h2_client_handle_goaway(domi_h2 *h2)
+void domi_h2_client_stop_lending_at_goaway(domi_h2 *h2)
 {
     if (!h2->is_away)
         domus_wire_lend(h2->wire, 0);
@@ -78,7 +79,7 @@ void domi_h2_client_handle_goaway(domi_h2 *h2)
 }
 
 /* Count a frame of the server that is neither HEADERS nor DATA. */
-static void count_control_frame(domi_h2 *h2, const nghttp2_frame *frame)
+static void count_frame_and_store_its_setting(domi_h2 *h2, const nghttp2_frame *frame)
 {
     bool is_ack = (frame->hd.flags & NGHTTP2_FLAG_ACK) != 0;
 
@@ -87,14 +88,14 @@ static void count_control_frame(domi_h2 *h2, const nghttp2_frame *frame)
         return;
     }
     if (frame->hd.type == NGHTTP2_SETTINGS && !is_ack)
-        store_limit_of_streams(h2);
+        lend_as_many_streams_as_server_allows(h2);
     if (frame->hd.type == NGHTTP2_GOAWAY)
-        domi_h2_client_handle_goaway(h2);
+        domi_h2_client_stop_lending_at_goaway(h2);
     /* an RST_STREAM on a stream that has a lane ends a request of this side, so it is not
      * counted */
     if (frame->hd.type != NGHTTP2_RST_STREAM ||
         domi_h2_lane_of_stream(h2, frame->hd.stream_id) == NULL)
-        domi_h2_count_idle_frame_of_peer(h2);
+        domi_h2_count_frame_that_asks_nothing(h2);
 }
 
 static int handle_frame_of_server(nghttp2_session *session, const nghttp2_frame *frame, void *h2_)
@@ -109,20 +110,20 @@ static int handle_frame_of_server(nghttp2_session *session, const nghttp2_frame 
         return nghttp2_result_of_errno(
             domi_h2_client_end_block_of_fields(h2, frame->hd.stream_id, is_last));
     if (frame->hd.type != NGHTTP2_DATA) {
-        count_control_frame(h2, frame);
+        count_frame_and_store_its_setting(h2, frame);
         return 0;
     }
     if (is_last)
         return nghttp2_result_of_errno(domi_h2_pass_end_of_body(h2, frame->hd.stream_id));
     /* the frame has no bytes but padding: only the byte with the padding's size is left */
     if (frame->hd.length == frame->data.padlen)
-        domi_h2_count_idle_frame_of_peer(h2);
+        domi_h2_count_frame_that_asks_nothing(h2);
     return 0;
 }
 
 /* Handle a frame of the server that nghttp2 has refused, and whose stream it resets. */
-static int handle_refused_frame(nghttp2_session *session, const nghttp2_frame *frame, int code,
-                                void *h2)
+static int drop_block_of_refused_frame(nghttp2_session *session, const nghttp2_frame *frame,
+                                       int code, void *h2)
 {
     (void)session, (void)code;
     if (frame->hd.type == NGHTTP2_HEADERS)
@@ -133,7 +134,8 @@ static int handle_refused_frame(nghttp2_session *session, const nghttp2_frame *f
 /* Mark a request as sent before its frame is appended. nghttp2 reports a sent frame only when the
  * next one is sent, and that may have to wait: the request would count as not sent although its
  * bytes have left. */
-static int mark_request_sent(nghttp2_session *session, const nghttp2_frame *frame, void *h2)
+static int mark_request_as_sent_before_its_frame(nghttp2_session *session,
+                                                 const nghttp2_frame *frame, void *h2)
 {
     domi_h2_lane *lane = domi_h2_lane_of_stream(h2, frame->hd.stream_id);
 
@@ -143,7 +145,8 @@ static int mark_request_sent(nghttp2_session *session, const nghttp2_frame *fram
     return 0;
 }
 
-static int note_sent_frame(nghttp2_session *session, const nghttp2_frame *frame, void *h2_)
+static int count_sent_body_or_time_sent_ping(nghttp2_session *session, const nghttp2_frame *frame,
+                                             void *h2_)
 {
     domi_h2 *h2 = h2_;
 
@@ -155,7 +158,8 @@ static int note_sent_frame(nghttp2_session *session, const nghttp2_frame *frame,
     return 0;
 }
 
-static int note_closed_stream(nghttp2_session *session, int32_t id, uint32_t code, void *h2)
+static int end_stream_of_lane_when_closed(nghttp2_session *session, int32_t id, uint32_t code,
+                                          void *h2)
 {
     domi_h2_lane *lane = domi_h2_lane_of_stream(h2, id);
 
@@ -167,15 +171,19 @@ static int note_closed_stream(nghttp2_session *session, int32_t id, uint32_t cod
 
 static void set_callbacks_of_client(nghttp2_session_callbacks *callbacks)
 {
-    nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, count_frame_that_begins);
+    nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, count_begun_frame_if_ignored);
     nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, begin_block_of_answer);
     nghttp2_session_callbacks_set_on_header_callback2(callbacks, take_field_of_answer);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, take_part_of_answer_body);
     nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, handle_frame_of_server);
-    nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks, handle_refused_frame);
-    nghttp2_session_callbacks_set_before_frame_send_callback(callbacks, mark_request_sent);
-    nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, note_sent_frame);
-    nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, note_closed_stream);
+    nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks,
+                                                                 drop_block_of_refused_frame);
+    nghttp2_session_callbacks_set_before_frame_send_callback(callbacks,
+                                                             mark_request_as_sent_before_its_frame);
+    nghttp2_session_callbacks_set_on_frame_send_callback(callbacks,
+                                                         count_sent_body_or_time_sent_ping);
+    nghttp2_session_callbacks_set_on_stream_close_callback(callbacks,
+                                                           end_stream_of_lane_when_closed);
     nghttp2_session_callbacks_set_send_data_callback(callbacks, domi_h2_send_body_frame);
 }
 

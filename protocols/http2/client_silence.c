@@ -7,14 +7,14 @@
  * (client_stage.c), so that an idle connection needs no timer. */
 #include "protocols/http2/client.h"
 
-void domi_h2_client_note_bytes_of_server(domi_h2 *h2)
+void domi_h2_client_record_server_was_heard(domi_h2 *h2)
 {
     h2->heard++;
     h2->is_pinged = false;
     h2->pinged_ns = 0;
 }
 
-void domi_h2_client_ping_silent_server(const domi_h2_lane *lane)
+void domi_h2_client_ping_if_server_is_silent(const domi_h2_lane *lane)
 {
     domi_h2 *h2 = lane->of;
 

@@ -96,7 +96,7 @@ static int decode_frames_of_server(domus_wire *wire, void *state_, const char *b
     if (error != 0)
         return error;
     h2->wire = wire;
-    domi_h2_client_note_bytes_of_server(h2);
+    domi_h2_client_record_server_was_heard(h2);
     if (h2->is_dead)
         return (int)size;
     if (size > STEP_BYTES)
@@ -114,7 +114,7 @@ static int decode_frames_of_server(domus_wire *wire, void *state_, const char *b
 }
 
 /* Handle that the server's bytes have ended: no further answer comes. */
-static int handle_end_of_server_bytes(domus_wire *wire, void *state_, size_t left)
+static int end_busy_lanes_at_end_of_server(domus_wire *wire, void *state_, size_t left)
 {
     stage_state *state = state_;
 
@@ -127,8 +127,8 @@ static int handle_end_of_server_bytes(domus_wire *wire, void *state_, size_t lef
 
 /* Pass the bytes of the message stage on while the connection is not one of HTTP/2. On one of
  * HTTP/2 they are discarded, because asks go to inner channels. */
-static int refuse_messages_of_outer_channel(domus_wire *wire, void *state_, const char *bytes,
-                                            size_t size)
+static int discard_outer_bytes_once_http2_is_used(domus_wire *wire, void *state_, const char *bytes,
+                                                  size_t size)
 {
     const stage_state *state = state_;
 
@@ -158,7 +158,7 @@ static void close_http2_client_stage(domus_wire *wire, void *state_)
     domi_h2_free_connection(state->h2);
 }
 
-static int handle_events_of_inner_channels(domus_wire *wire)
+static int continue_lanes_with_channel_events(domus_wire *wire)
 {
     int error = 0;
 
@@ -168,12 +168,12 @@ static int handle_events_of_inner_channels(domus_wire *wire)
         if (lane->is_busy)
             error = domi_h2_client_continue_request(lane);
         else
-            domi_h2_client_handle_idle_channel(lane);
+            domi_h2_client_settle_or_end_idle_lane(lane);
     }
     return error;
 }
 
-static int carry_bytes_of_inner_channels(domus_wire *wire, void *state_)
+static int append_frames_or_end_if_server_is_lost(domus_wire *wire, void *state_)
 {
     stage_state *state = state_;
 
@@ -185,11 +185,12 @@ static int carry_bytes_of_inner_channels(domus_wire *wire, void *state_)
         domi_h2_client_end_busy_lanes(state->h2);
         return state->h2->read == NULL ? -ETIMEDOUT : 0;
     }
-    int error = handle_events_of_inner_channels(wire);
+    int error = continue_lanes_with_channel_events(wire);
     return error != 0 ? error : domi_h2_append_frames_to_wire(state->h2);
 }
 
-static int lend_inner_channel_to_ask(domus_wire *wire, void *state_, domus_inner **ret_inner)
+static int lend_inner_channel_of_lane_to_ask(domus_wire *wire, void *state_,
+                                             domus_inner **ret_inner)
 {
     stage_state *state = state_;
     domi_h2_lane *lane;
@@ -197,7 +198,7 @@ static int lend_inner_channel_to_ask(domus_wire *wire, void *state_, domus_inner
     if (state->h2 == NULL || state->h2->is_dead || state->h2->is_away)
         return -ENOTCONN;
     state->h2->wire = wire;
-    int error = domi_h2_reserve_busy_lane(state->h2, &lane);
+    int error = domi_h2_make_idle_or_new_lane_busy(state->h2, &lane);
     if (error != 0)
         return error;
     lane->is_busy = true;
@@ -211,10 +212,10 @@ const domus_stage domus_http2_client_stage = {
     .check = check_options_of_http2_client,
     .open = open_http2_client_stage,
     .decode = decode_frames_of_server,
-    .end = handle_end_of_server_bytes,
-    .wrap = refuse_messages_of_outer_channel,
+    .end = end_busy_lanes_at_end_of_server,
+    .wrap = discard_outer_bytes_once_http2_is_used,
     .finish = finish_session_of_client,
     .close = close_http2_client_stage,
-    .carry = carry_bytes_of_inner_channels,
-    .lend = lend_inner_channel_to_ask,
+    .carry = append_frames_or_end_if_server_is_lost,
+    .lend = lend_inner_channel_of_lane_to_ask,
 };

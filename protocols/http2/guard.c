@@ -36,7 +36,7 @@ void domi_h2_count_reset_stream(domi_h2 *h2)
         domi_h2_end_connection_with_error(h2, NGHTTP2_ENHANCE_YOUR_CALM);
 }
 
-void domi_h2_count_idle_frame_of_peer(domi_h2 *h2)
+void domi_h2_count_frame_that_asks_nothing(domi_h2 *h2)
 {
     if (++counts_of_current_second(h2)->controls > h2->options.controls_max)
         domi_h2_end_connection_with_error(h2, NGHTTP2_ENHANCE_YOUR_CALM);
@@ -55,7 +55,7 @@ void domi_h2_count_window_update(domi_h2 *h2)
     if (h2->updates_due != 0)
         h2->updates_due--;
     else
-        domi_h2_count_idle_frame_of_peer(h2);
+        domi_h2_count_frame_that_asks_nothing(h2);
 }
 
 void domi_h2_count_sent_body_frame(domi_h2 *h2, size_t size)

@@ -111,7 +111,7 @@ typedef struct domi_h2_side {
     /* submits the SETTINGS of this side; returns 0; -ENOMEM */
     int (*submit_settings)(struct domi_h2 *h2);
     /* checks the head of a frame for which nghttp2 calls no callback
-     * (domi_h2_find_head_of_ignored_frame()) */
+     * (domi_h2_find_head_of_unreported_frame()) */
     void (*look)(struct domi_h2 *h2, const nghttp2_frame_hd *head);
     uint32_t preface_size; /* bytes of the peer's preface, before its first frame */
 } domi_h2_side;
@@ -182,7 +182,7 @@ int domi_h2_append_frames_to_wire(domi_h2 *h2);
 /* Check a frame of the peer on a stream that may be closed. If it is, the connection ends with
  * STREAM_CLOSED, unless this side has reset a stream just now, which the peer may not know yet (RFC
  * 9113 5.1). Returns whether the stream is closed. */
-bool domi_h2_check_frame_on_closed_stream(domi_h2 *h2, int32_t id);
+bool domi_h2_count_or_punish_late_frame(domi_h2 *h2, int32_t id);
 
 /* Returns whether a frame belongs to a stream that nghttp2 has never known, or has forgotten. */
 bool domi_h2_is_stream_of_frame_unknown(nghttp2_session *session, const nghttp2_frame_hd *head);
@@ -190,8 +190,8 @@ bool domi_h2_is_stream_of_frame_unknown(nghttp2_session *session, const nghttp2_
 /* Find in the peer's bytes the head of the next frame for which nghttp2 calls no callback (DATA on
  * closed streams, and unknown kinds). Returns the number of bytes before the last byte of that
  * head, and the head; `size` if there is none. */
-size_t domi_h2_find_head_of_ignored_frame(domi_h2_frames *frames, const char *bytes, size_t size,
-                                          nghttp2_frame_hd *ret_head);
+size_t domi_h2_find_head_of_unreported_frame(domi_h2_frames *frames, const char *bytes, size_t size,
+                                             nghttp2_frame_hd *ret_head);
 
 /* --- text.c ----------------------------------------------------------------------------------- */
 
@@ -243,7 +243,7 @@ bool domi_h2_is_field_passed_to_websocket(nghttp2_vec name);
 
 /* Returns whether a field of an answer belongs to the WebSocket handshake, and is not sent in the
  * stream. */
-bool domi_h2_is_field_of_handshake(const nghttp2_nv *field);
+bool domi_h2_is_websocket_handshake_field(const nghttp2_nv *field);
 
 /* Pass bytes of the peer to the lane's tunnel; pass the end of these bytes. Return 0; -ENOMEM. */
 int domi_h2_pass_bytes_to_tunnel(domi_h2_lane *lane, const uint8_t *bytes, size_t size);
@@ -266,20 +266,21 @@ static inline domi_h2_lane *domi_h2_lane_of_stream(const domi_h2 *h2, int32_t id
 void domi_h2_link_lane(domi_h2_lane **list, domi_h2_lane *lane);
 void domi_h2_unlink_lane(domi_h2_lane **list, domi_h2_lane *lane);
 
-/* Make a lane busy that has no stream yet, for an ask. Returns as domi_h2_take_lane_for_stream().
+/* Make a lane busy that has no stream yet, for an ask. Returns as
+ * domi_h2_make_lane_busy_for_stream().
  */
-int domi_h2_reserve_busy_lane(domi_h2 *h2, domi_h2_lane **ret_lane);
+int domi_h2_make_idle_or_new_lane_busy(domi_h2 *h2, domi_h2_lane **ret_lane);
 
 /* End the inner channel of a lane that is in no list, and free the lane; free the lane only. */
 void domi_h2_end_channel_and_free_lane(domi_h2_lane *lane, int error);
 void domi_h2_free_lane(domi_h2_lane *lane);
 
 /* Take an idle lane, or make a new one, for a stream. Returns 0; a negative errno. */
-int domi_h2_take_lane_for_stream(domi_h2 *h2, int32_t id, domi_h2_lane **ret_lane);
+int domi_h2_make_lane_busy_for_stream(domi_h2 *h2, int32_t id, domi_h2_lane **ret_lane);
 
 /* Release the lane of a stream that is over. It becomes idle if both request and answer have ended,
  * and otherwise its inner channel ends. */
-void domi_h2_release_lane_of_stream(domi_h2_lane *lane, int error);
+void domi_h2_idle_or_end_lane_of_stream(domi_h2_lane *lane, int error);
 
 /* End a lane that serves no stream, with its inner channel. */
 void domi_h2_end_lane_without_stream(domi_h2_lane *lane);
@@ -294,7 +295,7 @@ bool domi_h2_is_answered_before_request_end(const domi_h2_lane *lane);
 
 /* Reset the streams that are answered while their requests still come
  * (domi_h2_is_answered_before_request_end()). */
-void domi_h2_reset_spent_streams(domi_h2 *h2);
+void domi_h2_reset_streams_answered_early(domi_h2 *h2);
 
 /* Give the peer credit in its window for the bytes of the request's body that the inner channel has
  * used. */
@@ -309,13 +310,13 @@ void domi_h2_end_all_lanes(domi_h2 *h2);
 /* --- answer.c, fields.c, body.c --------------------------------------------------------------- */
 
 /* Continue the answer of a lane with the bytes that its inner channel has. Returns 0; -ENOMEM. */
-int domi_h2_continue_answer_of_lane(domi_h2_lane *lane);
+int domi_h2_send_more_of_lane_answer(domi_h2_lane *lane);
 
 /* Call `read` with the next head that the inner channel has sent, with its empty line; `read`
  * returns 0 or a negative errno. This returns 1 if a head was read, or if more of it may be there;
  * 0 if it is incomplete; a negative errno. */
 typedef int domi_h2_read_head(domi_h2_lane *lane, const char *head, size_t size);
-int domi_h2_read_next_head(domi_h2_lane *lane, domi_h2_read_head *read);
+int domi_h2_read_next_head_of_inner_channel(domi_h2_lane *lane, domi_h2_read_head *read);
 
 #define DOMI_H2_FIELDS_MAX  128u  /* fields of an inner channel's message, at most */
 #define DOMI_H2_NAMES_BYTES 4096u /* bytes of the names of all these fields, at most */
@@ -340,8 +341,9 @@ int domi_h2_read_fields_of_message(const char *lines, size_t size, domi_h2_field
 int domi_h2_discard_body_bytes(domi_h2_lane *lane);
 
 /* The callbacks by which nghttp2 announces and sends a frame of a body. */
-ssize_t domi_h2_announce_body_frame(nghttp2_session *session, int32_t id, uint8_t *to, size_t size,
-                                    uint32_t *flags, nghttp2_data_source *source, void *h2);
+ssize_t domi_h2_tell_size_of_next_body_frame(nghttp2_session *session, int32_t id, uint8_t *to,
+                                             size_t size, uint32_t *flags,
+                                             nghttp2_data_source *source, void *h2);
 int domi_h2_send_body_frame(nghttp2_session *session, nghttp2_frame *frame, const uint8_t *head,
                             size_t size, nghttp2_data_source *source, void *h2);
 
@@ -355,7 +357,7 @@ void domi_h2_end_connection_with_error(domi_h2 *h2, uint32_t code);
 void domi_h2_count_reset_stream(domi_h2 *h2);
 
 /* Count a frame of the peer that asks for nothing, and end the connection if it is one too many. */
-void domi_h2_count_idle_frame_of_peer(domi_h2 *h2);
+void domi_h2_count_frame_that_asks_nothing(domi_h2 *h2);
 
 /* Count a frame of the peer that begins, if it continues a block of fields (CONTINUATION). */
 void domi_h2_count_continuation_frame(domi_h2 *h2, const nghttp2_frame_hd *head);

@@ -53,7 +53,7 @@ static int open_lane_with_inner_channel(domi_h2 *h2, domi_h2_lane **ret_lane)
     return 0;
 }
 
-int domi_h2_reserve_busy_lane(domi_h2 *h2, domi_h2_lane **ret_lane)
+int domi_h2_make_idle_or_new_lane_busy(domi_h2 *h2, domi_h2_lane **ret_lane)
 {
     domi_h2_lane *lane = NULL;
 
@@ -76,9 +76,9 @@ int domi_h2_reserve_busy_lane(domi_h2 *h2, domi_h2_lane **ret_lane)
     return 0;
 }
 
-int domi_h2_take_lane_for_stream(domi_h2 *h2, int32_t id, domi_h2_lane **ret_lane)
+int domi_h2_make_lane_busy_for_stream(domi_h2 *h2, int32_t id, domi_h2_lane **ret_lane)
 {
-    int error = domi_h2_reserve_busy_lane(h2, ret_lane);
+    int error = domi_h2_make_idle_or_new_lane_busy(h2, ret_lane);
 
     if (error != 0)
         return error;
@@ -87,7 +87,7 @@ int domi_h2_take_lane_for_stream(domi_h2 *h2, int32_t id, domi_h2_lane **ret_lan
     return 0;
 }
 
-void domi_h2_release_lane_of_stream(domi_h2_lane *lane, int error)
+void domi_h2_idle_or_end_lane_of_stream(domi_h2_lane *lane, int error)
 {
     domi_h2 *h2 = lane->of;
     bool is_clean = error == 0 && lane->phase == DOMI_H2_DONE && lane->is_passed && !lane->closes &&
@@ -128,7 +128,7 @@ bool domi_h2_is_answered_before_request_end(const domi_h2_lane *lane)
             (lane->tunnels || domus_inner_look(lane->inner, NULL) != DOMUS_INNER_OPEN));
 }
 
-void domi_h2_reset_spent_streams(domi_h2 *h2)
+void domi_h2_reset_streams_answered_early(domi_h2 *h2)
 {
     for (domi_h2_lane *lane = h2->busy; lane != NULL; lane = lane->next) {
         if (domi_h2_is_answered_before_request_end(lane) && !lane->is_passed)
@@ -154,7 +154,7 @@ void domi_h2_tell_channels_of_peer_end(domi_h2 *h2)
         domus_inner_end(lane->inner);
 }
 
-static void end_lanes_of_list(domi_h2_lane **list, int error)
+static void end_and_free_all_lanes_of_list(domi_h2_lane **list, int error)
 {
     while (*list != NULL) {
         domi_h2_lane *lane = *list;
@@ -165,7 +165,7 @@ static void end_lanes_of_list(domi_h2_lane **list, int error)
 
 void domi_h2_end_all_lanes(domi_h2 *h2)
 {
-    end_lanes_of_list(&h2->busy, -ECONNRESET);
-    end_lanes_of_list(&h2->read, -ECONNRESET);
-    end_lanes_of_list(&h2->idle, 0);
+    end_and_free_all_lanes_of_list(&h2->busy, -ECONNRESET);
+    end_and_free_all_lanes_of_list(&h2->read, -ECONNRESET);
+    end_and_free_all_lanes_of_list(&h2->idle, 0);
 }

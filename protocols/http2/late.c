@@ -19,14 +19,14 @@ static bool was_stream_opened_and_closed(nghttp2_session *session, int32_t id)
            nghttp2_session_find_stream(session, id) == NULL;
 }
 
-bool domi_h2_check_frame_on_closed_stream(domi_h2 *h2, int32_t id)
+bool domi_h2_count_or_punish_late_frame(domi_h2 *h2, int32_t id)
 {
     uint64_t now_ns = domus_wire_now_ns(h2->wire);
 
     if (h2->is_over || !was_stream_opened_and_closed(h2->session, id))
         return false;
     if (h2->reset_ns != 0 && now_ns - h2->reset_ns < LATE_NS)
-        domi_h2_count_idle_frame_of_peer(h2);
+        domi_h2_count_frame_that_asks_nothing(h2);
     else
         domi_h2_end_connection_with_error(h2, NGHTTP2_STREAM_CLOSED);
     return true;
@@ -41,8 +41,8 @@ static uint32_t big_endian_number(const uint8_t *bytes, uint32_t count)
     return number;
 }
 
-size_t domi_h2_find_head_of_ignored_frame(domi_h2_frames *frames, const char *bytes, size_t size,
-                                          nghttp2_frame_hd *ret_head)
+size_t domi_h2_find_head_of_unreported_frame(domi_h2_frames *frames, const char *bytes, size_t size,
+                                             nghttp2_frame_hd *ret_head)
 {
     for (size_t at = 0; at < size;) {
         if (frames->left != 0) {

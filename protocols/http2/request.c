@@ -64,7 +64,7 @@ bool domi_h2_is_field_of_connection(nghttp2_vec name)
     return false;
 }
 
-static void keep_field_buffer(nghttp2_rcbuf **to, nghttp2_rcbuf *from)
+static void replace_and_keep_field_buffer(nghttp2_rcbuf **to, nghttp2_rcbuf *from)
 {
     if (*to != NULL)
         nghttp2_rcbuf_decref(*to);
@@ -90,7 +90,7 @@ int domi_h2_append_field_as_line(domi_h2_text *text, nghttp2_vec name, nghttp2_v
 
 /* Append the value of a Cookie field to the others, which are joined to one field (RFC 9113
  * 8.2.3). */
-static int put_cookie_behind_others(domi_h2_block *block, nghttp2_vec value)
+static int append_cookie_to_joined_cookies(domi_h2_block *block, nghttp2_vec value)
 {
     int error = block->cookie.size != 0 ? DOMI_H2_PUT(&block->cookie, "; ") : 0;
 
@@ -99,7 +99,7 @@ static int put_cookie_behind_others(domi_h2_block *block, nghttp2_vec value)
 
 /* Handle the field :protocol, which makes a CONNECT one of RFC 8441; nghttp2 accepts it only if
  * this side has announced it. */
-static void handle_pseudo_field_protocol(domi_h2_block *block, nghttp2_vec value)
+static void accept_only_protocol_websocket(domi_h2_block *block, nghttp2_vec value)
 {
     block->is_tunnel = domi_h2_is_field_named(value, "websocket");
     if (!block->is_tunnel)
@@ -108,18 +108,19 @@ static void handle_pseudo_field_protocol(domi_h2_block *block, nghttp2_vec value
 
 /* Handle a field of a request whose name begins with a colon; nghttp2 has checked these names and
  * their order. */
-static void handle_pseudo_field(domi_h2_block *block, nghttp2_vec name, nghttp2_rcbuf *value)
+static void keep_pseudo_field_of_request(domi_h2_block *block, nghttp2_vec name,
+                                         nghttp2_rcbuf *value)
 {
     if (!is_valid_part_of_start_line(nghttp2_rcbuf_get_buf(value)))
         block->is_malformed = true;
     else if (domi_h2_is_field_named(name, ":method"))
-        keep_field_buffer(&block->method, value);
+        replace_and_keep_field_buffer(&block->method, value);
     else if (domi_h2_is_field_named(name, ":path"))
-        keep_field_buffer(&block->path, value);
+        replace_and_keep_field_buffer(&block->path, value);
     else if (domi_h2_is_field_named(name, ":authority"))
-        keep_field_buffer(&block->authority, value);
+        replace_and_keep_field_buffer(&block->authority, value);
     else if (domi_h2_is_field_named(name, ":protocol"))
-        handle_pseudo_field_protocol(block, nghttp2_rcbuf_get_buf(value));
+        accept_only_protocol_websocket(block, nghttp2_rcbuf_get_buf(value));
 }
 
 /* Count a field of the received block. Returns whether the block is within its limits. */
@@ -148,7 +149,7 @@ int domi_h2_take_field_of_block(domi_h2 *h2, nghttp2_rcbuf *name_, nghttp2_rcbuf
         !domi_h2_count_field_within_limits(h2, name, value))
         return 0;
     if (name.len != 0 && *name.base == ':') {
-        handle_pseudo_field(block, name, value_);
+        keep_pseudo_field_of_request(block, name, value_);
         return 0;
     }
     if (!domi_h2_is_valid_field_name(name) || !domi_h2_is_valid_field_value(value) ||
@@ -163,10 +164,10 @@ int domi_h2_take_field_of_block(domi_h2 *h2, nghttp2_rcbuf *name_, nghttp2_rcbuf
     if (block->is_trailers)
         return domi_h2_append_field_as_line(&block->text, name, value);
     if (domi_h2_is_field_named(name, "cookie"))
-        return put_cookie_behind_others(block, value);
+        return append_cookie_to_joined_cookies(block, value);
     if (domi_h2_is_field_named(name, "host")) {
         block->is_malformed = block->host != NULL || !is_valid_part_of_start_line(value);
-        keep_field_buffer(&block->host, value_);
+        replace_and_keep_field_buffer(&block->host, value_);
         return 0;
     }
     if (block->is_tunnel && !domi_h2_is_field_passed_to_websocket(name))
@@ -257,7 +258,7 @@ static int put_start_line_and_first_fields(const domi_h2_block *block, domi_h2_t
 }
 
 /* Write the request's fields that stand behind the others. Returns 0; -ENOMEM. */
-static int put_fields_behind_others(domi_h2_block *block, bool in_chunks)
+static int put_cookie_and_last_fields(domi_h2_block *block, bool in_chunks)
 {
     const nghttp2_vec name = {(uint8_t *)(uintptr_t) "cookie", 6};
     const nghttp2_vec cookie = {(uint8_t *)block->cookie.bytes, block->cookie.size};
@@ -306,7 +307,7 @@ static int begin_request_of_stream(domi_h2 *h2, int32_t id, bool is_last)
     domi_h2_lane *lane;
     /* there are too many streams, or the peer was told that the connection ends before this one */
     bool is_beyond = h2->streams >= h2->options.streams_max || h2->drain == 2;
-    int error = is_beyond ? -ENOBUFS : domi_h2_take_lane_for_stream(h2, id, &lane);
+    int error = is_beyond ? -ENOBUFS : domi_h2_make_lane_busy_for_stream(h2, id, &lane);
 
     /* nothing of the request was done, so REFUSED_STREAM lets the peer try it again */
     if (error != 0) {
@@ -319,7 +320,7 @@ static int begin_request_of_stream(domi_h2 *h2, int32_t id, bool is_last)
     lane->is_passed = is_last;
     error = put_start_line_and_first_fields(block, &start);
     if (error == 0)
-        error = put_fields_behind_others(block, in_chunks);
+        error = put_cookie_and_last_fields(block, in_chunks);
     if (error == 0) /* appended at once, so that slices of the head need no copy */
         error = domi_h2_append_text(&start, block->text.bytes, block->text.size);
     if (error == 0)
@@ -345,7 +346,7 @@ static int end_request_with_trailers(domi_h2 *h2, int32_t id)
     return error != 0 ? error : pass_text_to_inner_channel(lane, "\r\n", 2);
 }
 
-static int use_block_of_request(domi_h2 *h2, int32_t id, bool is_last)
+static int begin_or_end_request_by_block(domi_h2 *h2, int32_t id, bool is_last)
 {
     const domi_h2_block *block = &h2->block;
 
@@ -363,7 +364,7 @@ int domi_h2_end_block_of_fields(domi_h2 *h2, int32_t id, bool is_last)
 {
     if (!h2->block.is_trailers && h2->block.status == 0)
         check_parts_of_start_line(&h2->block);
-    int error = use_block_of_request(h2, id, is_last);
+    int error = begin_or_end_request_by_block(h2, id, is_last);
     domi_h2_drop_block_of_fields(h2);
     return error;
 }

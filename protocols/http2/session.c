@@ -72,18 +72,18 @@ static int nghttp2_result_of_errno(int error)
 
 /* Check a frame that begins, and count it if nghttp2 will ignore it: PRIORITY, which RFC 9113 has
  * removed, and frames on streams that nghttp2 has forgotten. */
-static int count_frame_that_begins(nghttp2_session *session, const nghttp2_frame_hd *head,
-                                   void *h2_)
+static int count_or_punish_begun_frame(nghttp2_session *session, const nghttp2_frame_hd *head,
+                                       void *h2_)
 {
     domi_h2 *h2 = h2_;
 
     domi_h2_count_continuation_frame(h2, head);
-    if (head->type == NGHTTP2_HEADERS && domi_h2_check_frame_on_closed_stream(h2, head->stream_id))
+    if (head->type == NGHTTP2_HEADERS && domi_h2_count_or_punish_late_frame(h2, head->stream_id))
         return 0;
     if (head->type == NGHTTP2_PRIORITY && head->stream_id == 0)
         domi_h2_end_connection_with_error(h2, NGHTTP2_PROTOCOL_ERROR);
     else if (head->type == NGHTTP2_PRIORITY)
-        domi_h2_count_idle_frame_of_peer(h2);
+        domi_h2_count_frame_that_asks_nothing(h2);
     else if (head->type == NGHTTP2_WINDOW_UPDATE &&
              domi_h2_is_stream_of_frame_unknown(session, head))
         domi_h2_count_window_update(h2);
@@ -129,7 +129,7 @@ static int handle_frame_of_client(nghttp2_session *session, const nghttp2_frame 
             return nghttp2_result_of_errno(domi_h2_pass_end_of_body(h2, frame->hd.stream_id));
         /* the frame has no bytes but padding: only the byte with the padding's size is left */
         if (frame->hd.length == frame->data.padlen)
-            domi_h2_count_idle_frame_of_peer(h2);
+            domi_h2_count_frame_that_asks_nothing(h2);
         return 0;
     case NGHTTP2_RST_STREAM:
         domi_h2_count_reset_stream(h2);
@@ -139,18 +139,18 @@ static int handle_frame_of_client(nghttp2_session *session, const nghttp2_frame 
         return 0;
     case NGHTTP2_SETTINGS:
         h2->heard_settings = true;
-        domi_h2_count_idle_frame_of_peer(h2);
+        domi_h2_count_frame_that_asks_nothing(h2);
         return 0;
     default:
-        domi_h2_count_idle_frame_of_peer(h2);
+        domi_h2_count_frame_that_asks_nothing(h2);
         return 0;
     }
 }
 
 /* Handle a frame that nghttp2 has refused. If it was a block of fields, no other callback reports
  * the block's end. */
-static int drop_block_of_refused_frame(nghttp2_session *session, const nghttp2_frame *frame,
-                                       int code, void *h2_)
+static int drop_block_if_refused_frame_was_headers(nghttp2_session *session,
+                                                   const nghttp2_frame *frame, int code, void *h2_)
 {
     (void)session, (void)code;
     if (frame->hd.type == NGHTTP2_HEADERS)
@@ -165,7 +165,8 @@ static bool does_reset_blame_peer(uint32_t code)
            code != NGHTTP2_HTTP_1_1_REQUIRED && code != NGHTTP2_REFUSED_STREAM;
 }
 
-static int note_sent_frame(nghttp2_session *session, const nghttp2_frame *frame, void *h2_)
+static int count_sent_body_or_reset_frame(nghttp2_session *session, const nghttp2_frame *frame,
+                                          void *h2_)
 {
     domi_h2 *h2 = h2_;
 
@@ -181,13 +182,14 @@ static int note_sent_frame(nghttp2_session *session, const nghttp2_frame *frame,
 
 /* Handle the end of a stream. In a drain, the peer is told now which stream is the last: it has had
  * time to learn of the drain. */
-static int note_closed_stream(nghttp2_session *session, int32_t id, uint32_t code, void *h2_)
+static int end_lane_and_go_away_when_draining(nghttp2_session *session, int32_t id, uint32_t code,
+                                              void *h2_)
 {
     domi_h2 *h2 = h2_;
     domi_h2_lane *lane = nghttp2_session_get_stream_user_data(session, id);
 
     if (lane != NULL)
-        domi_h2_release_lane_of_stream(lane, code == NGHTTP2_NO_ERROR ? 0 : -ECONNRESET);
+        domi_h2_idle_or_end_lane_of_stream(lane, code == NGHTTP2_NO_ERROR ? 0 : -ECONNRESET);
     if (h2->drain == 1 && nghttp2_submit_goaway(session, NGHTTP2_FLAG_NONE,
                                                 nghttp2_session_get_last_proc_stream_id(session),
                                                 NGHTTP2_NO_ERROR, NULL, 0) == 0)
@@ -222,15 +224,16 @@ static void fill_in_options_of_connection(domi_h2 *h2, const domus_http2_options
 
 static void set_callbacks_of_server(nghttp2_session_callbacks *callbacks)
 {
-    nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, count_frame_that_begins);
+    nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, count_or_punish_begun_frame);
     nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, begin_block_of_request);
     nghttp2_session_callbacks_set_on_header_callback2(callbacks, take_field_of_request);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, take_part_of_request_body);
     nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, handle_frame_of_client);
-    nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks,
-                                                                 drop_block_of_refused_frame);
-    nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, note_sent_frame);
-    nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, note_closed_stream);
+    nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(
+        callbacks, drop_block_if_refused_frame_was_headers);
+    nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, count_sent_body_or_reset_frame);
+    nghttp2_session_callbacks_set_on_stream_close_callback(callbacks,
+                                                           end_lane_and_go_away_when_draining);
     nghttp2_session_callbacks_set_send_data_callback(callbacks, domi_h2_send_body_frame);
 }
 
@@ -271,7 +274,7 @@ static int make_nghttp2_session(domi_h2 *h2)
  * nghttp2 would end the connection of a peer that exceeds a limit which nghttp2 knows, but such
  * streams are to be refused while the others continue (RFC 9113 5.1.2). So nghttp2 gets a larger
  * limit, within which refusals can wait to be sent, and the peer is told the right one
- * (append_settings_with_right_limit()). */
+ * (append_settings_with_limit_of_streams()). */
 #define LIMIT_AT 11u
 #define REFUSALS 1000u
 
@@ -301,9 +304,9 @@ static int submit_settings_of_server(domi_h2 *h2)
 static void count_frame_of_unknown_kind(domi_h2 *h2, const nghttp2_frame_hd *head)
 {
     if (head->type == NGHTTP2_DATA)
-        (void)domi_h2_check_frame_on_closed_stream(h2, head->stream_id);
+        (void)domi_h2_count_or_punish_late_frame(h2, head->stream_id);
     else if (head->type != NGHTTP2_PRIORITY_UPDATE)
-        domi_h2_count_idle_frame_of_peer(h2);
+        domi_h2_count_frame_that_asks_nothing(h2);
 }
 
 const domi_h2_side domi_h2_server = {
@@ -377,7 +380,7 @@ int domi_h2_receive_bytes_of_peer(domi_h2 *h2, const char *bytes, size_t size)
 
     while (size != 0 && error == 0) {
         nghttp2_frame_hd head;
-        size_t part = domi_h2_find_head_of_ignored_frame(&h2->frames, bytes, size, &head);
+        size_t part = domi_h2_find_head_of_unreported_frame(&h2->frames, bytes, size, &head);
 
         error = feed_bytes_to_nghttp2(h2, bytes, part);
         if (error == 0 && part < size)
@@ -390,7 +393,7 @@ int domi_h2_receive_bytes_of_peer(domi_h2 *h2, const char *bytes, size_t size)
 
 /* Write the limit of streams into the SETTINGS frame, the first frame that is sent, and append the
  * frame. Returns 0; -ENOMEM. */
-static int append_settings_with_right_limit(domi_h2 *h2, const uint8_t *frame, size_t size)
+static int append_settings_with_limit_of_streams(domi_h2 *h2, const uint8_t *frame, size_t size)
 {
     const uint32_t limit = h2->options.streams_max;
     const uint8_t number[4] = {(uint8_t)(limit >> 24), (uint8_t)(limit >> 16),
@@ -413,9 +416,10 @@ int domi_h2_append_frames_to_wire(domi_h2 *h2)
         ssize_t size = nghttp2_session_mem_send(h2->session, &frame);
         if (size == 0)
             break;
-        int error = size < 0            ? -ENOMEM
-                    : h2->has_announced ? domus_wire_append(h2->wire, frame, (size_t)size)
-                                        : append_settings_with_right_limit(h2, frame, (size_t)size);
+        int error = size < 0 ? -ENOMEM
+                    : h2->has_announced
+                        ? domus_wire_append(h2->wire, frame, (size_t)size)
+                        : append_settings_with_limit_of_streams(h2, frame, (size_t)size);
         if (error != 0)
             return -ENOMEM;
     }

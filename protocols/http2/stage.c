@@ -58,8 +58,8 @@ static int open_http2_server_stage(domus_wire *wire, void *state_, const void *o
 
 /* Check the first bytes of a connection. Returns 1 if they are the preface of HTTP/2, and the
  * session was made; 0 if more are needed, or if the stage has removed itself; a negative errno. */
-static int check_preface_of_client(domus_wire *wire, stage_state *state, const char *bytes,
-                                   size_t size)
+static int begin_session_if_preface_is_right(domus_wire *wire, stage_state *state,
+                                             const char *bytes, size_t size)
 {
     size_t part = size < PREFACE_SIZE ? size : PREFACE_SIZE;
 
@@ -78,7 +78,8 @@ static int check_preface_of_client(domus_wire *wire, stage_state *state, const c
 static int decode_frames_of_client(domus_wire *wire, void *state_, const char *bytes, size_t size)
 {
     stage_state *state = state_;
-    int result = state->h2 == NULL ? check_preface_of_client(wire, state, bytes, size) : 1;
+    int result =
+        state->h2 == NULL ? begin_session_if_preface_is_right(wire, state, bytes, size) : 1;
     domi_h2 *h2 = state->h2;
 
     if (result != 1)
@@ -100,7 +101,7 @@ static int decode_frames_of_client(domus_wire *wire, void *state_, const char *b
 
 /* Handle that the peer's bytes have ended. Its streams are still answered, and the inner channels
  * handle the end as all channels do. */
-static int handle_end_of_client_bytes(domus_wire *wire, void *state_, size_t left)
+static int tell_lanes_of_end_of_client_bytes(domus_wire *wire, void *state_, size_t left)
 {
     stage_state *state = state_;
 
@@ -108,14 +109,14 @@ static int handle_end_of_client_bytes(domus_wire *wire, void *state_, size_t lef
         return left != 0 ? -EPIPE : 0;
     state->h2->wire = wire;
     domi_h2_tell_channels_of_peer_end(state->h2);
-    domi_h2_reset_spent_streams(state->h2);
+    domi_h2_reset_streams_answered_early(state->h2);
     return domi_h2_append_frames_to_wire(state->h2);
 }
 
 /* Pass the bytes of the message stage on while the connection is not one of HTTP/2. On one of
  * HTTP/2 they are discarded, because answers come from inner channels. */
-static int refuse_messages_of_outer_channel(domus_wire *wire, void *state_, const char *bytes,
-                                            size_t size)
+static int discard_outer_bytes_once_http2_is_used(domus_wire *wire, void *state_, const char *bytes,
+                                                  size_t size)
 {
     const stage_state *state = state_;
 
@@ -148,7 +149,7 @@ static void close_http2_server_stage(domus_wire *wire, void *state_)
 
 /* Handle the events of inner channels. A channel whose stream is over should send nothing; if it
  * does, it ends, because its bytes could be taken for the next answer. Returns 0; -ENOMEM. */
-static int handle_events_of_inner_channels(domus_wire *wire)
+static int continue_lanes_with_channel_events(domus_wire *wire)
 {
     int error = 0;
 
@@ -157,7 +158,7 @@ static int handle_events_of_inner_channels(domus_wire *wire)
         domi_h2_lane *lane = domus_inner_data(inner);
         size_t size;
         if (lane->id != 0)
-            error = domi_h2_continue_answer_of_lane(lane);
+            error = domi_h2_send_more_of_lane_answer(lane);
         else if (domus_inner_bytes(inner, &size) != NULL ||
                  domus_inner_look(inner, NULL) != DOMUS_INNER_OPEN)
             domi_h2_end_lane_without_stream(lane);
@@ -165,7 +166,7 @@ static int handle_events_of_inner_channels(domus_wire *wire)
     return error;
 }
 
-static int carry_bytes_of_inner_channels(domus_wire *wire, void *state_)
+static int announce_drain_and_append_frames(domus_wire *wire, void *state_)
 {
     stage_state *state = state_;
     domi_h2 *h2 = state->h2;
@@ -178,9 +179,9 @@ static int carry_bytes_of_inner_channels(domus_wire *wire, void *state_)
         h2->drain = 1;
         (void)nghttp2_submit_shutdown_notice(h2->session);
     }
-    int error = handle_events_of_inner_channels(wire);
+    int error = continue_lanes_with_channel_events(wire);
     if (h2->drain != 0 || h2->is_deserted)
-        domi_h2_reset_spent_streams(h2);
+        domi_h2_reset_streams_answered_early(h2);
     return error != 0 ? error : domi_h2_append_frames_to_wire(h2);
 }
 
@@ -190,9 +191,9 @@ const domus_stage domus_http2_stage = {
     .check = domi_h2_check_options,
     .open = open_http2_server_stage,
     .decode = decode_frames_of_client,
-    .end = handle_end_of_client_bytes,
-    .wrap = refuse_messages_of_outer_channel,
+    .end = tell_lanes_of_end_of_client_bytes,
+    .wrap = discard_outer_bytes_once_http2_is_used,
     .finish = finish_session_of_server,
     .close = close_http2_server_stage,
-    .carry = carry_bytes_of_inner_channels,
+    .carry = announce_drain_and_append_frames,
 };

@@ -26,7 +26,7 @@ bool domi_h2_is_field_passed_to_websocket(nghttp2_vec name)
     return !is_field_of_websocket_handshake(name.base, name.len);
 }
 
-bool domi_h2_is_field_of_handshake(const nghttp2_nv *field)
+bool domi_h2_is_websocket_handshake_field(const nghttp2_nv *field)
 {
     return is_field_of_websocket_handshake(field->name, field->namelen);
 }

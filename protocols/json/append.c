@@ -28,7 +28,8 @@ static int append_escape_of_byte(domus_appender *to, unsigned char byte)
 
 /* Returns where the run of bytes that need no escape, which begins at `at`, ends; `end` is the end
  * of the text. */
-static const unsigned char *find_end_of_plain_run(const unsigned char *at, const unsigned char *end)
+static const unsigned char *find_end_of_bytes_without_escape(const unsigned char *at,
+                                                             const unsigned char *end)
 {
     while (at != end) {
         if (*at < 0x20 || *at == '"' || *at == '\\')
@@ -74,7 +75,7 @@ int domi_json_append_text(domus_appender *to, const char *text, size_t size, boo
         return to->error;
     (void)domus_append(to, "\"", 1);
     while (at != end && to->error == 0) {
-        const unsigned char *stop = find_end_of_plain_run(at, end);
+        const unsigned char *stop = find_end_of_bytes_without_escape(at, end);
         if (stop != at)
             (void)domus_append(to, at, (size_t)(stop - at));
         at = stop;

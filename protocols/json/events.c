@@ -23,7 +23,8 @@ static bool has_lone_low_surrogate(const char *text, uint32_t size)
 
 /* Refuse a decoded text that has a lone low surrogate. Only texts that may have such an escape are
  * searched: the decoded bytes were written just now, and reading them would wait for the write. */
-static bool refuse_lone_surrogate(domi_json_reader *reader, const char *text, uint32_t size)
+static bool refuse_text_with_lone_low_surrogate(domi_json_reader *reader, const char *text,
+                                                uint32_t size)
 {
     if (!has_lone_low_surrogate(text, size))
         return true;
@@ -34,7 +35,7 @@ static bool refuse_lone_surrogate(domi_json_reader *reader, const char *text, ui
 /* --- ends of values --------------------------------------------------------------------------- */
 
 /* Record in the top frame that a value which belongs to it has ended. */
-static inline void record_end_of_value(domi_json_reader *reader)
+static inline void record_end_of_value_in_top_frame(domi_json_reader *reader)
 {
     domi_json_frame *frame = reader->top;
 
@@ -57,16 +58,16 @@ static bool end_skipped_value(domi_json_reader *reader, size_t end)
     if (reader->raw != NULL) {
         domus_json_raw *raw = reader->raw;
         reader->raw = NULL;
-        if (!domi_json_store_raw(reader, reader->top->field, raw, reader->raw_from,
-                                 end - reader->raw_from))
+        if (!domi_json_store_value_as_raw_text(reader, reader->top->field, raw, reader->raw_from,
+                                               end - reader->raw_from))
             return false;
     }
-    record_end_of_value(reader);
+    record_end_of_value_in_top_frame(reader);
     return true;
 }
 
 /* Returns the offset behind the text of JSON whose first quote is at `from`. */
-static size_t find_end_of_text(const domi_json_reader *reader, size_t from)
+static size_t find_offset_behind_text(const domi_json_reader *reader, size_t from)
 {
     size_t at = from + 1;
 
@@ -197,24 +198,24 @@ static __attribute__((noinline)) bool store_text_in_member(domi_json_reader *rea
     const domus_json_field *field;
     size_t offset = domi_json_offset_of_text(reader, text) - 1;
 
-    if (reader->has_odd_escape && !refuse_lone_surrogate(reader, text, size))
+    if (reader->has_odd_escape && !refuse_text_with_lone_low_surrogate(reader, text, size))
         return false;
     if (is_value_kept_as_text(reader) && !begin_to_keep_value_as_text(reader, offset))
         return false;
     if (reader->skips)
         return reader->skipped != 0 ||
-               end_skipped_value(reader,
-                                 reader->raw != NULL ? find_end_of_text(reader, offset) : offset);
+               end_skipped_value(
+                   reader, reader->raw != NULL ? find_offset_behind_text(reader, offset) : offset);
     char *at = find_place_of_value(reader, offset, &field);
     if (at == NULL || !domi_json_store_text(reader, field, at, text, size))
         return false;
-    record_end_of_value(reader);
+    record_end_of_value_in_top_frame(reader);
     return true;
 }
 
 /* Most texts are short and belong to a struct. Their path through this function calls no other
  * function, so it saves no registers. */
-bool domi_json_on_text(domi_json_reader *reader, char *text, uint32_t size)
+bool domi_json_on_text_store_it_in_member(domi_json_reader *reader, char *text, uint32_t size)
 {
     const domi_json_frame *frame = reader->top;
     const domus_json_field *field = frame->field;
@@ -226,11 +227,11 @@ bool domi_json_on_text(domi_json_reader *reader, char *text, uint32_t size)
     char *at = frame->at + field->offset;
     copy_at_most_16_bytes(at, text, size);
     at[size] = '\0';
-    record_end_of_value(reader);
+    record_end_of_value_in_top_frame(reader);
     return true;
 }
 
-bool domi_json_on_number(domi_json_reader *reader, char *text, uint32_t size)
+bool domi_json_on_number_store_it_in_member(domi_json_reader *reader, char *text, uint32_t size)
 {
     const domus_json_field *field;
     size_t offset = domi_json_offset_of_text(reader, text);
@@ -242,11 +243,11 @@ bool domi_json_on_number(domi_json_reader *reader, char *text, uint32_t size)
     char *at = find_place_of_value(reader, offset, &field);
     if (at == NULL || !domi_json_store_number(reader, field, at, text, size))
         return false;
-    record_end_of_value(reader);
+    record_end_of_value_in_top_frame(reader);
     return true;
 }
 
-bool domi_json_on_bool(domi_json_reader *reader, bool value, size_t offset)
+bool domi_json_on_bool_store_it_in_member(domi_json_reader *reader, bool value, size_t offset)
 {
     const domus_json_field *field;
 
@@ -260,12 +261,12 @@ bool domi_json_on_bool(domi_json_reader *reader, bool value, size_t offset)
     if (field->kind != DOMUS_JSON_KIND_BOOL)
         return domi_json_refuse_kind_of_value(reader, field, true, offset);
     memcpy(at, &value, sizeof value);
-    record_end_of_value(reader);
+    record_end_of_value_in_top_frame(reader);
     return true;
 }
 
 /* A null for a field that may be absent or null leaves the field as if it were absent. */
-bool domi_json_on_null(domi_json_reader *reader, size_t offset)
+bool domi_json_on_null_leave_member_absent(domi_json_reader *reader, size_t offset)
 {
     const domus_json_field *field;
 
@@ -336,8 +337,10 @@ static __attribute__((noinline, cold)) bool refuse_unknown_key(domi_json_reader 
 
 /* Record in an object's frame that the value of this row comes next. Returns false if the object
  * has had the key before. */
-static inline bool expect_value_of_row(domi_json_reader *reader, domi_json_frame *frame,
-                                       uint32_t row, const domus_json_field *field, const char *key)
+static inline bool expect_value_of_row_or_refuse_twice(domi_json_reader *reader,
+                                                       domi_json_frame *frame, uint32_t row,
+                                                       const domus_json_field *field,
+                                                       const char *key)
 {
     frame->field = field;
     if ((frame->seen >> row & 1) != 0)
@@ -355,7 +358,7 @@ static __attribute__((noinline)) bool find_row_of_key_and_expect_value(domi_json
 {
     domi_json_frame *frame = reader->top;
 
-    if (reader->has_odd_escape && !refuse_lone_surrogate(reader, text, size))
+    if (reader->has_odd_escape && !refuse_text_with_lone_low_surrogate(reader, text, size))
         return false;
     if (reader->skips)
         return true;
@@ -367,12 +370,13 @@ static __attribute__((noinline)) bool find_row_of_key_and_expect_value(domi_json
         begin_to_skip_value(reader, NULL, 0);
         return true;
     }
-    return expect_value_of_row(reader, frame, (uint32_t)(field - table->fields), field, text);
+    return expect_value_of_row_or_refuse_twice(reader, frame, (uint32_t)(field - table->fields),
+                                               field, text);
 }
 
 /* Most keys are the expected ones. Their path through this function calls no other function, so it
  * saves no registers. */
-bool domi_json_on_key(domi_json_reader *reader, char *text, uint32_t size)
+bool domi_json_on_key_expect_value_of_row(domi_json_reader *reader, char *text, uint32_t size)
 {
     domi_json_frame *frame = reader->top;
 
@@ -380,12 +384,13 @@ bool domi_json_on_key(domi_json_reader *reader, char *text, uint32_t size)
         uint32_t row = frame->next;
         const domus_json_field *field = &frame->table->fields[row];
         if (row != frame->table->count && is_key_name_of_row(reader, field, text, size))
-            return expect_value_of_row(reader, frame, row, field, text);
+            return expect_value_of_row_or_refuse_twice(reader, frame, row, field, text);
     }
     return find_row_of_key_and_expect_value(reader, text, size);
 }
 
-static void open_frame_of_object(domi_json_reader *reader, const domus_json_table *table, char *at)
+static void open_frame_and_preset_object(domi_json_reader *reader, const domus_json_table *table,
+                                         char *at)
 {
     if (table->preset != NULL)
         memcpy(at, table->preset, table->size);
@@ -404,7 +409,7 @@ static void open_frame_of_array(domi_json_reader *reader, const domus_json_field
     };
 }
 
-bool domi_json_on_open(domi_json_reader *reader, bool is_array, size_t offset)
+bool domi_json_on_open_of_object_or_array(domi_json_reader *reader, bool is_array, size_t offset)
 {
     const domus_json_field *field;
     const domi_json_frame *frame = reader->top;
@@ -428,7 +433,7 @@ bool domi_json_on_open(domi_json_reader *reader, bool is_array, size_t offset)
         return false;
     if (is_array || field->kind != DOMUS_JSON_KIND_OBJECT)
         return domi_json_refuse_kind_of_value(reader, field, true, offset);
-    open_frame_of_object(reader, field->table, at);
+    open_frame_and_preset_object(reader, field->table, at);
     return true;
 }
 
@@ -460,7 +465,7 @@ static void close_frame_of_array(domi_json_reader *reader, const domi_json_frame
         memcpy(value + field->offset, &frame->at, sizeof frame->at);
 }
 
-bool domi_json_on_close(domi_json_reader *reader, size_t offset)
+bool domi_json_on_close_of_object_or_array(domi_json_reader *reader, size_t offset)
 {
     if (reader->skips)
         return --reader->skipped != 0 || end_skipped_value(reader, offset + 1);
@@ -471,6 +476,6 @@ bool domi_json_on_close(domi_json_reader *reader, size_t offset)
     } else {
         close_frame_of_array(reader, frame);
     }
-    record_end_of_value(reader);
+    record_end_of_value_in_top_frame(reader);
     return true;
 }

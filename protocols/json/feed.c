@@ -102,8 +102,9 @@ int domus_json_feed_put(domus_json_feed *feed, const void *bytes, size_t size)
 
 /* Report a fault that is `offset` bytes of `text` behind the feed's place. With `is_within` the
  * fault is in an element of the array, and its path begins with the array's name and the index. */
-static int report_fault(domus_json_feed *feed, domi_json_fault *fault, const char *text,
-                        bool is_within, domus_json_error *ret_error)
+static int report_fault_with_place_in_feed(domus_json_feed *feed, domi_json_fault *fault,
+                                           const char *text, bool is_within,
+                                           domus_json_error *ret_error)
 {
     domus_json_error place = feed->place;
 
@@ -136,7 +137,7 @@ refuse_at_current_place(domus_json_feed *feed, const char *name, domus_json_erro
     va_end(list);
     if (name != NULL)
         domi_json_fault_put_name_before(&fault, name);
-    return report_fault(feed, &fault, "", false, ret_error);
+    return report_fault_with_place_in_feed(feed, &fault, "", false, ret_error);
 }
 
 /* Returns whether the current value is an element of the array, so that the path of an error has
@@ -152,7 +153,8 @@ static int refuse_value_of_feed(domus_json_feed *feed, domus_json_error *ret_err
     domi_json_fault fault = {.error = error, .from = DOMUS_JSON_PATH_MAX};
 
     memcpy(fault.words, words, strlen(words) + 1);
-    return report_fault(feed, &fault, "", is_value_element_of_array(feed), ret_error);
+    return report_fault_with_place_in_feed(feed, &fault, "", is_value_element_of_array(feed),
+                                           ret_error);
 }
 
 /* --- values ----------------------------------------------------------------------------------- */
@@ -164,8 +166,8 @@ static void advance_line_and_column(domus_json_feed *feed, const char *bytes, si
 
 /* Keep the bytes of the current piece that belong to the current value, until the rest of the value
  * comes. */
-static int keep_bytes_of_value(domus_json_feed *feed, const char *bytes, size_t size,
-                               domus_json_error *ret_error)
+static int append_bytes_to_kept_value(domus_json_feed *feed, const char *bytes, size_t size,
+                                      domus_json_error *ret_error)
 {
     size_t wanted = feed->held_size + size;
 
@@ -193,8 +195,8 @@ typedef struct domi_json_found {
     size_t size;
 } domi_json_found;
 
-static int find_bytes_of_value(domus_json_feed *feed, domi_json_found *ret_found,
-                               domus_json_error *ret_error)
+static int find_or_gather_bytes_of_value(domus_json_feed *feed, domi_json_found *ret_found,
+                                         domus_json_error *ret_error)
 {
     const char *from = feed->piece + feed->at;
     bool has_ended;
@@ -210,13 +212,13 @@ static int find_bytes_of_value(domus_json_feed *feed, domi_json_found *ret_found
         *ret_found = (domi_json_found){from, size};
         return 0;
     }
-    int error = keep_bytes_of_value(feed, from, size, ret_error);
+    int error = append_bytes_to_kept_value(feed, from, size, ret_error);
     if (error == 0 && has_ended)
         *ret_found = (domi_json_found){feed->held, feed->held_size};
     return error;
 }
 
-static void begin_value_in_piece(domus_json_feed *feed)
+static void begin_value_at_current_byte(domus_json_feed *feed)
 {
     feed->in_value = true;
     feed->scan = (domi_json_scan){0};
@@ -243,18 +245,18 @@ static void set_up_reader_for_value(const domus_json_feed *feed, domi_json_reade
 
 /* Read a key. A key with a zero byte in it is never the array's name, because the zero would end
  * the decoded key early. */
-static int read_key_of_object(domus_json_feed *feed, domi_json_found found,
-                              domus_json_error *ret_error)
+static int read_key_and_compare_with_array_name(domus_json_feed *feed, domi_json_found found,
+                                                domus_json_error *ret_error)
 {
     domi_json_reader reader;
     char copy[KEY_ROOM];
     bool fits = found.size <= sizeof copy - DOMI_JSON_PADDING;
 
     set_up_reader_for_value(feed, &reader, NULL, NULL);
-    int error = fits ? domi_json_read_text_into_copy(&reader, found.bytes, found.size, copy)
-                     : domi_json_read_text_in_own_copy(&reader, found.bytes, found.size);
+    int error = fits ? domi_json_parse_text_in_given_copy(&reader, found.bytes, found.size, copy)
+                     : domi_json_parse_text_in_own_copy(&reader, found.bytes, found.size);
     if (error != 0)
-        return report_fault(feed, &reader.fault, found.bytes, false, ret_error);
+        return report_fault_with_place_in_feed(feed, &reader.fault, found.bytes, false, ret_error);
     feed->is_array = fits && strcmp(copy + 1, feed->options.member) == 0 &&
                      memmem(found.bytes, found.size, "\\u0000", 6) == NULL;
     if (feed->is_array && feed->had_array)
@@ -271,8 +273,8 @@ static int skip_value_of_member(domus_json_feed *feed, domi_json_found found,
     domi_json_reader reader;
 
     set_up_reader_for_value(feed, &reader, NULL, NULL);
-    if (domi_json_read_text_in_own_copy(&reader, found.bytes, found.size) != 0)
-        return report_fault(feed, &reader.fault, found.bytes, false, ret_error);
+    if (domi_json_parse_text_in_own_copy(&reader, found.bytes, found.size) != 0)
+        return report_fault_with_place_in_feed(feed, &reader.fault, found.bytes, false, ret_error);
     end_value_and_advance_place(feed, found, AFTER_MEMBER);
     return 0;
 }
@@ -284,8 +286,8 @@ static int read_element_of_array(domus_json_feed *feed, domi_json_found found, v
 
     set_up_reader_for_value(feed, &reader, feed->options.table, ret_value);
     reader.may_own = ret_memory != NULL;
-    if (domi_json_read_text_in_own_copy(&reader, found.bytes, found.size) != 0)
-        return report_fault(feed, &reader.fault, found.bytes, true, ret_error);
+    if (domi_json_parse_text_in_own_copy(&reader, found.bytes, found.size) != 0)
+        return report_fault_with_place_in_feed(feed, &reader.fault, found.bytes, true, ret_error);
     end_value_and_advance_place(feed, found, AFTER_ELEMENT);
     feed->count++;
     if (ret_memory != NULL)
@@ -318,19 +320,20 @@ static int begin_element_of_array(domus_json_feed *feed, char byte, domus_json_e
         return refuse_current_byte(feed, ret_error);
     if (feed->options.elements_max != 0 && feed->count == feed->options.elements_max)
         return refuse_value_of_feed(feed, ret_error, -EMSGSIZE, "more elements than there may be");
-    begin_value_in_piece(feed);
+    begin_value_at_current_byte(feed);
     return 0;
 }
 
 /* Use the current byte of the piece, and change to the phase `next`. */
-static int use_byte_and_change_phase(domus_json_feed *feed, domi_json_phase next)
+static int skip_byte_and_change_phase(domus_json_feed *feed, domi_json_phase next)
 {
     advance_line_and_column(feed, feed->piece + feed->at++, 1);
     feed->phase = next;
     return 0;
 }
 
-static int handle_current_byte(domus_json_feed *feed, char byte, domus_json_error *ret_error)
+static int use_byte_between_elements_by_phase(domus_json_feed *feed, char byte,
+                                              domus_json_error *ret_error)
 {
     bool has_member = feed->options.member != NULL;
 
@@ -339,43 +342,43 @@ static int handle_current_byte(domus_json_feed *feed, char byte, domus_json_erro
         if (byte != (has_member ? '{' : '['))
             return refuse_at_current_place(feed, NULL, ret_error, -EPROTO,
                                            has_member ? "not an object" : "not an array");
-        return use_byte_and_change_phase(feed, has_member ? FIRST_KEY : FIRST_ELEMENT);
+        return skip_byte_and_change_phase(feed, has_member ? FIRST_KEY : FIRST_ELEMENT);
     case FIRST_KEY:
     case NEXT_KEY:
         if (byte == '}' && feed->phase == FIRST_KEY)
-            return use_byte_and_change_phase(feed, END);
+            return skip_byte_and_change_phase(feed, END);
         if (byte != '"')
             return refuse_current_byte(feed, ret_error);
-        begin_value_in_piece(feed);
+        begin_value_at_current_byte(feed);
         return 0;
     case COLON:
-        return byte == ':' ? use_byte_and_change_phase(feed, MEMBER)
+        return byte == ':' ? skip_byte_and_change_phase(feed, MEMBER)
                            : refuse_current_byte(feed, ret_error);
     case MEMBER:
         if (feed->is_array && byte != '[')
             return refuse_at_current_place(feed, feed->options.member, ret_error, -EPROTO,
                                            "not an array");
         if (feed->is_array)
-            return use_byte_and_change_phase(feed, FIRST_ELEMENT);
+            return skip_byte_and_change_phase(feed, FIRST_ELEMENT);
         if (byte == ',' || byte == '}' || byte == ']' || byte == ':')
             return refuse_current_byte(feed, ret_error);
-        begin_value_in_piece(feed);
+        begin_value_at_current_byte(feed);
         return 0;
     case FIRST_ELEMENT:
         if (byte == ']')
-            return use_byte_and_change_phase(feed, has_member ? AFTER_MEMBER : END);
+            return skip_byte_and_change_phase(feed, has_member ? AFTER_MEMBER : END);
         return begin_element_of_array(feed, byte, ret_error);
     case NEXT_ELEMENT:
         return begin_element_of_array(feed, byte, ret_error);
     case AFTER_MEMBER:
         if (byte == ',' || byte == '}')
-            return use_byte_and_change_phase(feed, byte == ',' ? NEXT_KEY : END);
+            return skip_byte_and_change_phase(feed, byte == ',' ? NEXT_KEY : END);
         return refuse_current_byte(feed, ret_error);
     case AFTER_ELEMENT:
         if (byte == ',')
-            return use_byte_and_change_phase(feed, NEXT_ELEMENT);
+            return skip_byte_and_change_phase(feed, NEXT_ELEMENT);
         if (byte == ']')
-            return use_byte_and_change_phase(feed, has_member ? AFTER_MEMBER : END);
+            return skip_byte_and_change_phase(feed, has_member ? AFTER_MEMBER : END);
         return refuse_current_byte(feed, ret_error);
     case END:
         return refuse_current_byte(feed, ret_error);
@@ -403,16 +406,17 @@ int domus_json_feed_next(domus_json_feed *feed, void *ret_value, domus_json_memo
 
     while (error == 0 && (feed->in_value ? feed->at != feed->size : skip_spaces(feed))) {
         if (!feed->in_value) {
-            error = handle_current_byte(feed, feed->piece[feed->at], ret_error);
+            error = use_byte_between_elements_by_phase(feed, feed->piece[feed->at], ret_error);
             continue;
         }
-        error = find_bytes_of_value(feed, &found, ret_error);
+        error = find_or_gather_bytes_of_value(feed, &found, ret_error);
         if (error != 0 || found.bytes == NULL)
             continue;
         if (is_value_element_of_array(feed))
             return read_element_of_array(feed, found, ret_value, ret_memory, ret_error);
-        error = feed->phase == MEMBER ? skip_value_of_member(feed, found, ret_error)
-                                      : read_key_of_object(feed, found, ret_error);
+        error = feed->phase == MEMBER
+                    ? skip_value_of_member(feed, found, ret_error)
+                    : read_key_and_compare_with_array_name(feed, found, ret_error);
     }
     if (error == 0 && feed->is_over)
         return refuse_value_of_feed(feed, ret_error, -EFBIG, "the text is too large");

@@ -45,7 +45,7 @@ static int add_block_of_memory(domi_json_arena *arena, uint64_t least)
     return 0;
 }
 
-int domi_json_take_memory(domi_json_arena *arena, uint64_t size, void **ret_bytes)
+int domi_json_take_bytes_of_arena(domi_json_arena *arena, uint64_t size, void **ret_bytes)
 {
     domi_json_block *block = arena->memory.blocks;
     uint64_t rounded = (size + DOMUS_JSON_MEMORY_STEP - 1) / DOMUS_JSON_MEMORY_STEP;

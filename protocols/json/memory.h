@@ -12,6 +12,6 @@ typedef struct domi_json_arena {
 
 /* Allocate memory for the struct, aligned for any type. Returns 0; -EMSGSIZE when the limit is
  * reached; -ENOMEM. */
-int domi_json_take_memory(domi_json_arena *arena, uint64_t size, void **ret_bytes);
+int domi_json_take_bytes_of_arena(domi_json_arena *arena, uint64_t size, void **ret_bytes);
 
 #endif

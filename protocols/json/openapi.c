@@ -53,7 +53,7 @@ static const char *find_next_segment(const char *path, const char **ret_name, si
 
 /* Returns whether all braces in a path are around whole segments. A router takes other braces as
  * plain characters, but OpenAPI does not. */
-static bool has_path_right_braces(const char *path)
+static bool do_braces_hold_whole_segments(const char *path)
 {
     for (const char *at = path; (at = strchr(at, '{')) != NULL;) {
         size_t size = strcspn(at, "}/");
@@ -103,8 +103,8 @@ static bool have_paths_same_shape(const char *left, const char *right)
 
 /* --- parameters ------------------------------------------------------------------------------- */
 
-static void begin_parameter(domus_json_writer *writer, const char *name, const char *place,
-                            bool required)
+static void begin_parameter_up_to_its_schema(domus_json_writer *writer, const char *name,
+                                             const char *place, bool required)
 {
     domus_json_put_object(writer);
     put_key_and_text(writer, "name", name);
@@ -140,7 +140,7 @@ static int put_segments_of_path(domus_json_writer *writer, const char *path,
         if (size > NAME_MAX)
             return -EINVAL;
         (void)snprintf(text, sizeof text, "%.*s", (int)size, name);
-        begin_parameter(writer, text, "path", true);
+        begin_parameter_up_to_its_schema(writer, text, "path", true);
         if (field != NULL)
             domi_json_put_field_schema(writer, field);
         else
@@ -160,7 +160,7 @@ static int put_parameters_of_operation(domus_json_writer *writer, const char *pa
     for (uint32_t i = 0; note->query != NULL && i < note->query->count; i++) {
         const domus_json_field *field = &note->query->fields[i];
 
-        begin_parameter(writer, field->name, "query", field->required);
+        begin_parameter_up_to_its_schema(writer, field->name, "query", field->required);
         domi_json_put_field_schema(writer, field);
         domus_json_put_end(writer);
     }
@@ -265,8 +265,8 @@ static int put_operations_of_path(domus_json_writer *writer, const char *path,
 
 /* Returns 1 if an earlier row has the same path, so that it was written; -EINVAL if an earlier path
  * differs only in the names in braces; 0 otherwise. */
-static int check_if_path_was_written(const domus_http_row *rows, const domus_http_row *row,
-                                     const domus_openapi_note *notes)
+static int was_same_path_written_before(const domus_http_row *rows, const domus_http_row *row,
+                                        const domus_openapi_note *notes)
 {
     for (; rows != row; rows++) {
         if (find_note_of_handler(notes, rows->handle) == NULL ||
@@ -285,8 +285,8 @@ static int put_paths_of_service(domus_json_writer *writer, const domus_http_row 
     for (const domus_http_row *row = rows; row->on.path != NULL; row++) {
         if (find_note_of_handler(notes, row->handle) == NULL)
             continue;
-        int error = has_path_right_braces(row->on.path)
-                        ? check_if_path_was_written(rows, row, notes)
+        int error = do_braces_hold_whole_segments(row->on.path)
+                        ? was_same_path_written_before(rows, row, notes)
                         : -EINVAL;
         if (error < 0)
             return error;

@@ -3,7 +3,7 @@
  * The reader of RapidJSON works in the text itself (in situ) and allocates nothing; the allocator
  * that it asks for says so. It passes numbers as their digits, because its own conversion overflows
  * an int for exponents that a stranger may send. It recurses for nested values, and
- * domi_json_on_open() bounds how deep. The file is compiled without exceptions and run-time types,
+ * domi_json_on_open_of_object_or_array() bounds how deep. The file is compiled without exceptions and run-time types,
  * and needs nothing of the library of C++. Its vector code is switched off: it takes control
  * characters for text, and was not faster (docs/decisions/formats.md). */
 #define NDEBUG
@@ -141,11 +141,11 @@ struct handler {
     }
     bool Null()
     {
-        return domi_json_on_null(reader, before(4));
+        return domi_json_on_null_leave_member_absent(reader, before(4));
     }
     bool Bool(bool value)
     {
-        return domi_json_on_bool(reader, value, before(value ? 4 : 5));
+        return domi_json_on_bool_store_it_in_member(reader, value, before(value ? 4 : 5));
     }
     /* RapidJSON passes numbers as digits, so it never calls these. */
     bool Int(int)
@@ -170,31 +170,31 @@ struct handler {
     }
     bool RawNumber(const char *text, rapidjson::SizeType size, bool)
     {
-        return domi_json_on_number(reader, const_cast<char *>(text), size);
+        return domi_json_on_number_store_it_in_member(reader, const_cast<char *>(text), size);
     }
     bool String(const char *text, rapidjson::SizeType size, bool)
     {
-        return domi_json_on_text(reader, const_cast<char *>(text), size);
+        return domi_json_on_text_store_it_in_member(reader, const_cast<char *>(text), size);
     }
     bool Key(const char *text, rapidjson::SizeType size, bool)
     {
-        return domi_json_on_key(reader, const_cast<char *>(text), size);
+        return domi_json_on_key_expect_value_of_row(reader, const_cast<char *>(text), size);
     }
     bool StartObject()
     {
-        return domi_json_on_open(reader, false, before(1));
+        return domi_json_on_open_of_object_or_array(reader, false, before(1));
     }
     bool EndObject(rapidjson::SizeType)
     {
-        return domi_json_on_close(reader, before(1));
+        return domi_json_on_close_of_object_or_array(reader, before(1));
     }
     bool StartArray()
     {
-        return domi_json_on_open(reader, true, before(1));
+        return domi_json_on_open_of_object_or_array(reader, true, before(1));
     }
     bool EndArray(rapidjson::SizeType)
     {
-        return domi_json_on_close(reader, before(1));
+        return domi_json_on_close_of_object_or_array(reader, before(1));
     }
 };
 

@@ -21,13 +21,13 @@ extern "C" {
 
 typedef struct domi_json_reader domi_json_reader;
 
-bool domi_json_on_key(domi_json_reader *reader, char *text, uint32_t size);
-bool domi_json_on_text(domi_json_reader *reader, char *text, uint32_t size);
-bool domi_json_on_number(domi_json_reader *reader, char *text, uint32_t size);
-bool domi_json_on_bool(domi_json_reader *reader, bool value, size_t offset);
-bool domi_json_on_null(domi_json_reader *reader, size_t offset);
-bool domi_json_on_open(domi_json_reader *reader, bool is_array, size_t offset);
-bool domi_json_on_close(domi_json_reader *reader, size_t offset);
+bool domi_json_on_key_expect_value_of_row(domi_json_reader *reader, char *text, uint32_t size);
+bool domi_json_on_text_store_it_in_member(domi_json_reader *reader, char *text, uint32_t size);
+bool domi_json_on_number_store_it_in_member(domi_json_reader *reader, char *text, uint32_t size);
+bool domi_json_on_bool_store_it_in_member(domi_json_reader *reader, bool value, size_t offset);
+bool domi_json_on_null_leave_member_absent(domi_json_reader *reader, size_t offset);
+bool domi_json_on_open_of_object_or_array(domi_json_reader *reader, bool is_array, size_t offset);
+bool domi_json_on_close_of_object_or_array(domi_json_reader *reader, size_t offset);
 
 /* Parse a text in its place. The text has `size` bytes, none of which is zero, and
  * DOMI_JSON_PADDING behind them. Returns NULL if the whole text is one value, or if a called

@@ -39,8 +39,8 @@ static void refuse_text_at_byte(domi_json_reader *reader, size_t offset)
 
 /* A text with a wrong byte is parsed up to that byte: an error before it is reported first, and the
  * frames tell in which field the byte is. */
-int domi_json_read_text_into_copy(domi_json_reader *reader, const char *text, size_t size,
-                                  char *copy)
+int domi_json_parse_text_in_given_copy(domi_json_reader *reader, const char *text, size_t size,
+                                       char *copy)
 {
     size_t offset = 0;
 
@@ -82,7 +82,7 @@ static int fail_without_line_and_column(domus_json_error *ret_error, int error, 
     return error;
 }
 
-int domi_json_read_text_in_own_copy(domi_json_reader *reader, const char *bytes, size_t size)
+int domi_json_parse_text_in_own_copy(domi_json_reader *reader, const char *bytes, size_t size)
 {
     char room[STACK_ROOM];
     char *copy = room;
@@ -96,7 +96,7 @@ int domi_json_read_text_in_own_copy(domi_json_reader *reader, const char *bytes,
             return -ENOMEM;
         }
     }
-    int error = domi_json_read_text_into_copy(reader, bytes, size, copy);
+    int error = domi_json_parse_text_in_given_copy(reader, bytes, size, copy);
     if (copy != room)
         free(copy);
     return error;
@@ -117,7 +117,7 @@ static int read_text_within_limits(domi_json_reader *reader, const domus_json_op
         return fail_without_line_and_column(ret_error, -EFBIG, "the text is too large");
     reader->depth_max = bounds.depth_max != 0 ? bounds.depth_max : DOMUS_JSON_DEPTH_MAX;
     reader->arena.left = bounds.memory_max != 0 ? bounds.memory_max : DOMUS_JSON_MEMORY_PRESET;
-    int error = domi_json_read_text_in_own_copy(reader, bytes, size);
+    int error = domi_json_parse_text_in_own_copy(reader, bytes, size);
     if (error != 0) {
         (void)domi_json_fault_fill_in_error(&reader->fault, ret_error);
         domi_json_fault_add_line_and_column(ret_error, bytes, reader->fault.offset);

@@ -52,11 +52,12 @@ struct domi_json_reader {
 /* Read `size` bytes by a reader, of which the caller has set table, value, depth_max, arena and
  * may_own. Returns as domus_json_read(); after an error `fault` tells what is wrong, and the memory
  * is freed. `copy` has room for `size` bytes and the padding. */
-int domi_json_read_text_into_copy(domi_json_reader *reader, const char *text, size_t size,
-                                  char *copy);
+int domi_json_parse_text_in_given_copy(domi_json_reader *reader, const char *text, size_t size,
+                                       char *copy);
 
-/* Read a text as domi_json_read_text_into_copy() does, into a copy that this function makes. */
-int domi_json_read_text_in_own_copy(domi_json_reader *reader, const char *text, size_t size);
+/* Read a text as domi_json_parse_text_in_given_copy() does, into a copy that this function makes.
+ */
+int domi_json_parse_text_in_own_copy(domi_json_reader *reader, const char *text, size_t size);
 
 /* Refuse the text: record what is wrong at an offset, with the path of the open frames. Returns
  * false. */
@@ -77,8 +78,8 @@ bool domi_json_store_number(domi_json_reader *reader, const domus_json_field *fi
 
 /* Store a copy of the value that has `size` bytes at `offset` in the given text. Returns false
  * after refusing the text. */
-bool domi_json_store_raw(domi_json_reader *reader, const domus_json_field *field,
-                         domus_json_raw *raw, size_t offset, size_t size);
+bool domi_json_store_value_as_raw_text(domi_json_reader *reader, const domus_json_field *field,
+                                       domus_json_raw *raw, size_t offset, size_t size);
 
 /* Refuse a value whose kind is not the one that its row demands. Returns false. */
 bool domi_json_refuse_kind_of_value(domi_json_reader *reader, const domus_json_field *field,

@@ -20,7 +20,7 @@ static size_t scan_rest_of_text(domi_json_scan *scan, const char *bytes, size_t 
     return size;
 }
 
-static bool is_byte_between_values(char byte)
+static bool can_byte_end_number_or_word(char byte)
 {
     return domi_json_is_space(byte) || (byte != '\0' && strchr(",:]}[{\"", byte) != NULL);
 }
@@ -53,7 +53,7 @@ size_t domi_json_scan_piece_of_value(domi_json_scan *scan, const char *bytes, si
                 return i;
             continue;
         }
-        if (scan->has_begun && scan->depth == 0 && is_byte_between_values(bytes[i]))
+        if (scan->has_begun && scan->depth == 0 && can_byte_end_number_or_word(bytes[i]))
             return i;
         scan->has_begun = true;
         if (scan_byte_outside_text(scan, bytes[i++]))

@@ -44,7 +44,7 @@ bool domi_json_take_memory_of_struct(domi_json_reader *reader, size_t offset, ui
 {
     if (!reader->may_own)
         return domi_json_refuse_text(reader, offset, -EINVAL, "needs memory that nobody takes");
-    int error = domi_json_take_memory(&reader->arena, size, ret_bytes);
+    int error = domi_json_take_bytes_of_arena(&reader->arena, size, ret_bytes);
     if (error == -ENOMEM)
         return domi_json_refuse_text(reader, offset, error, "no memory");
     if (error != 0)
@@ -77,8 +77,8 @@ bool domi_json_store_text(domi_json_reader *reader, const domus_json_field *fiel
     return true;
 }
 
-bool domi_json_store_raw(domi_json_reader *reader, const domus_json_field *field,
-                         domus_json_raw *raw, size_t offset, size_t size)
+bool domi_json_store_value_as_raw_text(domi_json_reader *reader, const domus_json_field *field,
+                                       domus_json_raw *raw, size_t offset, size_t size)
 {
     void *copy;
 

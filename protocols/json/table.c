@@ -13,8 +13,8 @@ typedef struct complaint {
     const char *name; /* name of the row; NULL: the error is about the whole table */
 } complaint;
 
-static __attribute__((format(printf, 2, 3))) int report_complaint(const complaint *about,
-                                                                  const char *format, ...)
+static __attribute__((format(printf, 2, 3))) int write_complaint_about_row(const complaint *about,
+                                                                           const char *format, ...)
 {
     va_list list;
     int done = 0;
@@ -42,17 +42,18 @@ static int check_number_of_row(const domus_json_field *field, const complaint *a
 
     if (field->kind == DOMUS_JSON_KIND_UINT) {
         if (field->low > field->high)
-            return report_complaint(about, "the range is empty");
-        return field->high <= most ? 0
-                                   : report_complaint(about, "the range is larger than the member");
+            return write_complaint_about_row(about, "the range is empty");
+        return field->high <= most
+                   ? 0
+                   : write_complaint_about_row(about, "the range is larger than the member");
     }
     int64_t low = (int64_t)field->low;
     int64_t high = (int64_t)field->high;
     int64_t limit = (int64_t)(most >> 1);
     if (low > high)
-        return report_complaint(about, "the range is empty");
+        return write_complaint_about_row(about, "the range is empty");
     if (low < -limit - 1 || high > limit)
-        return report_complaint(about, "the range is larger than the member");
+        return write_complaint_about_row(about, "the range is larger than the member");
     return 0;
 }
 
@@ -61,15 +62,16 @@ static int check_words_of_enum(const domus_json_field *field, const complaint *a
     uint64_t count = 0;
 
     if (field->words == NULL || field->words[0] == NULL)
-        return report_complaint(about, "no words");
+        return write_complaint_about_row(about, "no words");
     for (; field->words[count] != NULL; count++) {
         for (uint64_t i = 0; i < count; i++) {
             if (strcmp(field->words[i], field->words[count]) == 0)
-                return report_complaint(about, "the word \"%s\" is there twice", field->words[i]);
+                return write_complaint_about_row(about, "the word \"%s\" is there twice",
+                                                 field->words[i]);
         }
     }
     if (count - 1 > domi_json_greatest_unsigned_of_size(field->size))
-        return report_complaint(about, "more words than the member has values");
+        return write_complaint_about_row(about, "more words than the member has values");
     return 0;
 }
 
@@ -77,35 +79,37 @@ static int check_kind_of_row(const domus_json_field *field, const complaint *abo
 {
     switch ((domus_json_kind)field->kind) {
     case DOMUS_JSON_KIND_BOOL:
-        return field->size == sizeof(bool) ? 0 : report_complaint(about, "not a bool");
+        return field->size == sizeof(bool) ? 0 : write_complaint_about_row(about, "not a bool");
     case DOMUS_JSON_KIND_INT:
     case DOMUS_JSON_KIND_UINT:
         return is_number_size(field->size)
                    ? check_number_of_row(field, about)
-                   : report_complaint(about, "a number of %u bytes", field->size);
+                   : write_complaint_about_row(about, "a number of %u bytes", field->size);
     case DOMUS_JSON_KIND_WORD:
         return is_number_size(field->size)
                    ? check_words_of_enum(field, about)
-                   : report_complaint(about, "a number of %u bytes", field->size);
+                   : write_complaint_about_row(about, "a number of %u bytes", field->size);
     case DOMUS_JSON_KIND_REAL:
         if (field->size != sizeof(double))
-            return report_complaint(about, "not a double");
-        return field->real_low <= field->real_high ? 0
-                                                   : report_complaint(about, "the range is empty");
+            return write_complaint_about_row(about, "not a double");
+        return field->real_low <= field->real_high
+                   ? 0
+                   : write_complaint_about_row(about, "the range is empty");
     case DOMUS_JSON_KIND_TEXT:
-        return field->size != 0 ? 0 : report_complaint(about, "an array without elements");
+        return field->size != 0 ? 0 : write_complaint_about_row(about, "an array without elements");
     case DOMUS_JSON_KIND_STRING:
-        return field->size == sizeof(char *) ? 0 : report_complaint(about, "not a pointer");
+        return field->size == sizeof(char *) ? 0
+                                             : write_complaint_about_row(about, "not a pointer");
     case DOMUS_JSON_KIND_RAW:
         return field->size == sizeof(domus_json_raw)
                    ? 0
-                   : report_complaint(about, "not a domus_json_raw");
+                   : write_complaint_about_row(about, "not a domus_json_raw");
     case DOMUS_JSON_KIND_OBJECT:
         if (field->table == NULL || field->table->size != field->size)
-            return report_complaint(about, "the table is of another struct");
+            return write_complaint_about_row(about, "the table is of another struct");
         return 0;
     }
-    return report_complaint(about, "has no kind");
+    return write_complaint_about_row(about, "has no kind");
 }
 
 /* Returns the offset in the struct at which the members of a row begin. */
@@ -127,18 +131,18 @@ static int check_shape_of_row(const domus_json_table *table, const domus_json_fi
                               const complaint *about)
 {
     if (end_of_row_in_struct(field) > table->size)
-        return report_complaint(about, "reaches beyond the struct");
+        return write_complaint_about_row(about, "reaches beyond the struct");
     if (field->has && field->has_offset + sizeof(bool) > table->size)
-        return report_complaint(about, "its bool is beyond the struct");
+        return write_complaint_about_row(about, "its bool is beyond the struct");
     if (field->shape == DOMUS_JSON_ONE)
         return 0;
     if (field->shape > DOMUS_JSON_POINTED)
-        return report_complaint(about, "has no shape");
+        return write_complaint_about_row(about, "has no shape");
     if (!is_number_size(field->count_size) || field->count_offset + field->count_size > table->size)
-        return report_complaint(about, "the count is no integer of the struct");
+        return write_complaint_about_row(about, "the count is no integer of the struct");
     if (field->count_max == 0 || field->count_max > DOMUS_JSON_ELEMENTS_MAX ||
         field->count_max > domi_json_greatest_unsigned_of_size(field->count_size))
-        return report_complaint(about, "a bound of %u elements", field->count_max);
+        return write_complaint_about_row(about, "a bound of %u elements", field->count_max);
     return 0;
 }
 
@@ -146,26 +150,27 @@ static int check_name_of_row(const domus_json_field *field, const complaint *abo
 {
     if (field->name_size == 0 || field->name_size != strnlen(field->name, sizeof field->name) ||
         field->name_size > DOMUS_JSON_NAME_MAX)
-        return report_complaint(about, "a name of %u bytes", field->name_size);
+        return write_complaint_about_row(about, "a name of %u bytes", field->name_size);
     for (uint32_t i = 0; i < field->name_size; i++) {
         if ((unsigned char)field->name[i] < 0x20 || field->name[i] == '"' || field->name[i] == '\\')
-            return report_complaint(about, "the name has a character that needs an escape");
+            return write_complaint_about_row(about,
+                                             "the name has a character that needs an escape");
     }
     return 0;
 }
 
-static int check_against_rows_before(const domus_json_table *table, uint32_t row,
-                                     const complaint *about)
+static int check_name_and_place_against_rows_before(const domus_json_table *table, uint32_t row,
+                                                    const complaint *about)
 {
     const domus_json_field *field = &table->fields[row];
 
     for (uint32_t i = 0; i < row; i++) {
         const domus_json_field *other = &table->fields[i];
         if (strcmp(field->name, other->name) == 0)
-            return report_complaint(about, "the name is there twice");
+            return write_complaint_about_row(about, "the name is there twice");
         if (begin_of_row_in_struct(field) < end_of_row_in_struct(other) &&
             begin_of_row_in_struct(other) < end_of_row_in_struct(field))
-            return report_complaint(about, "shares bytes with %s", other->name);
+            return write_complaint_about_row(about, "shares bytes with %s", other->name);
     }
     return 0;
 }
@@ -190,9 +195,9 @@ static int check_nested_table(const domus_json_table *table, const trail *before
             return 0;
     }
     if (here.depth > DOMUS_JSON_DEPTH_MAX)
-        return report_complaint(&about, "nested deeper than %u", DOMUS_JSON_DEPTH_MAX);
+        return write_complaint_about_row(&about, "nested deeper than %u", DOMUS_JSON_DEPTH_MAX);
     if (table->count == 0 || table->count > DOMUS_JSON_FIELDS_MAX)
-        return report_complaint(&about, "a table of %u rows", table->count);
+        return write_complaint_about_row(&about, "a table of %u rows", table->count);
     for (uint32_t i = 0; i < table->count; i++) {
         const domus_json_field *field = &table->fields[i];
         about.name = field->name;
@@ -202,7 +207,7 @@ static int check_nested_table(const domus_json_table *table, const trail *before
         if (bad == 0)
             bad = check_shape_of_row(table, field, &about);
         if (bad == 0)
-            bad = check_against_rows_before(table, i, &about);
+            bad = check_name_and_place_against_rows_before(table, i, &about);
         if (bad == 0 && field->kind == DOMUS_JSON_KIND_OBJECT)
             bad = check_nested_table(field->table, &here, error, error_size);
         if (bad != 0)

@@ -12,14 +12,14 @@
 /* Returns 0 if all eight bytes of a word are in 0x20..0x7f: then no byte has its highest bit set,
  * and no byte borrows when 0x20 is subtracted. A borrow may spoil the next byte, but then the
  * result is not 0 anyway. */
-static uint64_t bits_of_bytes_not_plain(uint64_t word)
+static uint64_t nonzero_if_word_has_byte_not_plain(uint64_t word)
 {
     return (word | (word - EACH(0x20))) & EACH(0x80);
 }
 
 /* Copy the printable ASCII at the beginning of a text, in steps of whole words. Returns how many
  * bytes were copied. */
-static size_t copy_plain_words(char *to, const unsigned char *from, size_t size)
+static size_t copy_printable_ascii_at_begin(char *to, const unsigned char *from, size_t size)
 {
     uint64_t word;
     size_t done = 0;
@@ -39,7 +39,7 @@ static size_t copy_plain_words(char *to, const unsigned char *from, size_t size)
 #endif
     for (; size - done >= sizeof word; done += sizeof word) {
         memcpy(&word, from + done, sizeof word);
-        if (bits_of_bytes_not_plain(word) != 0)
+        if (nonzero_if_word_has_byte_not_plain(word) != 0)
             break;
         memcpy(to + done, &word, sizeof word);
     }
@@ -52,7 +52,7 @@ size_t domi_json_copy_valid_text(char *to, const char *from, size_t size)
     const unsigned char *end = begin + size;
 
     for (const unsigned char *at = begin; at != end;) {
-        size_t plain = copy_plain_words(to + (at - begin), at, (size_t)(end - at));
+        size_t plain = copy_printable_ascii_at_begin(to + (at - begin), at, (size_t)(end - at));
         at += plain;
         /* the end of the word that has a byte which is not plain, or the end of the text */
         const unsigned char *stop = end - at >= 8 ? at + 8 : end;

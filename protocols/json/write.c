@@ -41,7 +41,7 @@ static int record_append_error(domi_json_writing *writing, int error)
                                    error == -ENOMEM ? "no memory" : "the text gets too large");
 }
 
-static int enter_nested_value(domi_json_writing *writing)
+static int count_depth_of_nested_value(domi_json_writing *writing)
 {
     if (writing->depth == DOMUS_JSON_DEPTH_MAX)
         return record_fault_of_writing(writing, -EINVAL, "nested deeper than %u",
@@ -178,7 +178,7 @@ static int write_elements_of_array(domi_json_writing *writing, const domus_json_
     uint64_t count =
         domi_json_load_unsigned_of_size(value + field->count_offset, field->count_size);
     const char *at = value + field->offset;
-    int error = enter_nested_value(writing);
+    int error = count_depth_of_nested_value(writing);
 
     if (error != 0)
         return error;
@@ -235,7 +235,7 @@ static int write_struct_as_object(domi_json_writing *writing, const domus_json_t
                                   const char *value)
 {
     bool is_first = true;
-    int error = enter_nested_value(writing);
+    int error = count_depth_of_nested_value(writing);
 
     if (error != 0)
         return error;

@@ -17,7 +17,7 @@ static int keep_first_error(domus_json_writer *writer, int error)
     return writer->error;
 }
 
-static uint32_t bit_of_depth(const domus_json_writer *writer)
+static uint32_t bit_of_innermost_value(const domus_json_writer *writer)
 {
     return UINT32_C(1) << (writer->depth - 1);
 }
@@ -25,13 +25,13 @@ static uint32_t bit_of_depth(const domus_json_writer *writer)
 /* Append the comma that stands before the next element or key, unless it is the first one. */
 static void put_comma_if_not_first(domus_json_writer *writer)
 {
-    if ((writer->filled & bit_of_depth(writer)) != 0)
+    if ((writer->filled & bit_of_innermost_value(writer)) != 0)
         (void)domus_append(writer->to, ",", 1);
-    writer->filled |= bit_of_depth(writer);
+    writer->filled |= bit_of_innermost_value(writer);
 }
 
 /* Check whether a value may come now, and append the comma that stands before it. */
-static int begin_value_of_writer(domus_json_writer *writer)
+static int check_value_may_come_and_put_comma(domus_json_writer *writer)
 {
     if (writer->error != 0)
         return writer->error;
@@ -40,7 +40,7 @@ static int begin_value_of_writer(domus_json_writer *writer)
             return keep_first_error(writer, -EINVAL);
         return 0;
     }
-    if ((writer->arrays & bit_of_depth(writer)) != 0) {
+    if ((writer->arrays & bit_of_innermost_value(writer)) != 0) {
         put_comma_if_not_first(writer);
         return 0;
     }
@@ -63,16 +63,16 @@ static int end_value_of_writer(domus_json_writer *writer, int error)
 
 static int begin_object_or_array(domus_json_writer *writer, bool is_array)
 {
-    int error = begin_value_of_writer(writer);
+    int error = check_value_may_come_and_put_comma(writer);
 
     if (error != 0)
         return error;
     if (writer->depth == DOMUS_JSON_DEPTH_MAX)
         return keep_first_error(writer, -EINVAL);
     writer->depth++;
-    writer->filled &= ~bit_of_depth(writer);
-    writer->arrays =
-        is_array ? writer->arrays | bit_of_depth(writer) : writer->arrays & ~bit_of_depth(writer);
+    writer->filled &= ~bit_of_innermost_value(writer);
+    writer->arrays = is_array ? writer->arrays | bit_of_innermost_value(writer)
+                              : writer->arrays & ~bit_of_innermost_value(writer);
     return keep_first_error(writer, domus_append(writer->to, is_array ? "[" : "{", 1));
 }
 
@@ -92,7 +92,7 @@ int domus_json_put_end(domus_json_writer *writer)
         return writer->error;
     if (writer->depth == 0 || writer->has_key)
         return keep_first_error(writer, -EINVAL);
-    bool is_array = (writer->arrays & bit_of_depth(writer)) != 0;
+    bool is_array = (writer->arrays & bit_of_innermost_value(writer)) != 0;
     writer->depth--;
     return end_value_of_writer(writer, domus_append(writer->to, is_array ? "]" : "}", 1));
 }
@@ -101,7 +101,8 @@ int domus_json_put_key(domus_json_writer *writer, const char *name)
 {
     if (writer->error != 0)
         return writer->error;
-    if (writer->depth == 0 || (writer->arrays & bit_of_depth(writer)) != 0 || writer->has_key)
+    if (writer->depth == 0 || (writer->arrays & bit_of_innermost_value(writer)) != 0 ||
+        writer->has_key)
         return keep_first_error(writer, -EINVAL);
     put_comma_if_not_first(writer);
     int error = domi_json_append_text(writer->to, name, strlen(name), writer->replaces);
@@ -122,7 +123,7 @@ int domus_json_finish(domus_json_writer *writer)
 
 static int append_word_as_value(domus_json_writer *writer, const char *word)
 {
-    int error = begin_value_of_writer(writer);
+    int error = check_value_may_come_and_put_comma(writer);
 
     return error != 0 ? error
                       : end_value_of_writer(writer, domus_append(writer->to, word, strlen(word)));
@@ -140,7 +141,7 @@ int domus_json_put_bool(domus_json_writer *writer, bool value)
 
 int domus_json_put_int(domus_json_writer *writer, int64_t value)
 {
-    int error = begin_value_of_writer(writer);
+    int error = check_value_may_come_and_put_comma(writer);
 
     return error != 0 ? error
                       : end_value_of_writer(writer, domi_json_append_signed(writer->to, value));
@@ -148,7 +149,7 @@ int domus_json_put_int(domus_json_writer *writer, int64_t value)
 
 int domus_json_put_uint(domus_json_writer *writer, uint64_t value)
 {
-    int error = begin_value_of_writer(writer);
+    int error = check_value_may_come_and_put_comma(writer);
 
     return error != 0 ? error
                       : end_value_of_writer(writer, domi_json_append_unsigned(writer->to, value));
@@ -156,7 +157,7 @@ int domus_json_put_uint(domus_json_writer *writer, uint64_t value)
 
 int domus_json_put_real(domus_json_writer *writer, double value)
 {
-    int error = begin_value_of_writer(writer);
+    int error = check_value_may_come_and_put_comma(writer);
 
     return error != 0 ? error
                       : end_value_of_writer(writer, domi_json_append_real(writer->to, value));
@@ -170,7 +171,7 @@ int domus_json_put_text(domus_json_writer *writer, const char *text)
 
 int domus_json_put_bytes(domus_json_writer *writer, const void *bytes, size_t size)
 {
-    int error = begin_value_of_writer(writer);
+    int error = check_value_may_come_and_put_comma(writer);
 
     if (error != 0)
         return error;
@@ -181,7 +182,7 @@ int domus_json_put_bytes(domus_json_writer *writer, const void *bytes, size_t si
 int domus_json_put_raw(domus_json_writer *writer, const void *bytes, size_t size)
 {
     domus_json_options options = {.bytes_max = DOMUS_JSON_BYTES_MAX};
-    int error = begin_value_of_writer(writer);
+    int error = check_value_may_come_and_put_comma(writer);
 
     if (error != 0)
         return error;
@@ -194,7 +195,7 @@ int domus_json_put_raw(domus_json_writer *writer, const void *bytes, size_t size
 int domus_json_put_struct(domus_json_writer *writer, const domus_json_table *table,
                           const void *value, domus_json_error *ret_error)
 {
-    int error = begin_value_of_writer(writer);
+    int error = check_value_may_come_and_put_comma(writer);
 
     if (error != 0) {
         if (ret_error != NULL)

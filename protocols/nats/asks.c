@@ -26,7 +26,7 @@ const domus_type domi_nats_expire_type = {.name = "nats looks at asks"};
 
 /* --- slots ------------------------------------------------------------------------------------ */
 
-static int add_free_slots(domi_nats_client *client)
+static int double_slots_up_to_inflight_max(domi_nats_client *client)
 {
     uint32_t count = client->slots_count != 0 ? 2 * client->slots_count : SLOTS_LEAST;
 
@@ -76,7 +76,7 @@ static void arm_timer_for_late_asks(domus_stack *stack, domi_nats_client *client
         client->expire_ns = deadline_ns;
 }
 
-int domi_nats_fail_late_asks_in_slots(domus_stack *stack, void *self, const void *payload)
+int domi_nats_fail_late_asks_at_timer(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;
     uint64_t now_ns = domus_now_ns(stack), next_ns = UINT64_MAX;
@@ -109,7 +109,7 @@ int domi_nats_fail_late_asks_in_slots(domus_stack *stack, void *self, const void
 static int keep_current_ask_in_slot(domus_stack *stack, domi_nats_client *client,
                                     uint32_t *ret_place)
 {
-    int error = client->free_slot == DOMI_NATS_NONE ? add_free_slots(client) : 0;
+    int error = client->free_slot == DOMI_NATS_NONE ? double_slots_up_to_inflight_max(client) : 0;
 
     if (error != 0)
         return error;
@@ -134,7 +134,7 @@ static int keep_current_ask_in_slot(domus_stack *stack, domi_nats_client *client
 
 /* --- requests in the channel ------------------------------------------------------------------ */
 
-static void write_token_of_slot(uint64_t token, char *text)
+static void write_token_of_slot_as_hex(uint64_t token, char *text)
 {
     for (uint32_t i = DOMI_NATS_TOKEN_SIZE; i-- > 0; token >>= 4)
         text[i] = "0123456789abcdef"[token & 15];
@@ -166,16 +166,16 @@ static bool read_token_of_reply_subject(const domi_nats_client *client, domus_sl
 }
 
 /* Send a request to the server, with the token of its slot in its reply subject. */
-static int send_request_to_server(domus_stack *stack, domi_nats_client *client,
-                                  const domus_nats_publish *publish, uint32_t place)
+static int send_request_with_token_of_slot(domus_stack *stack, domi_nats_client *client,
+                                           const domus_nats_publish *publish, uint32_t place)
 {
     char reply[DOMI_NATS_REPLY_SIZE];
     const domi_nats_inboxed inboxed = {publish, reply, sizeof reply};
     uint64_t size = domi_nats_size_of_publish(publish);
 
     memcpy(reply, client->inbox, DOMI_NATS_INBOX_SIZE);
-    write_token_of_slot((uint64_t)client->slots[place].generation << 16 | place,
-                        reply + DOMI_NATS_INBOX_SIZE);
+    write_token_of_slot_as_hex((uint64_t)client->slots[place].generation << 16 | place,
+                               reply + DOMI_NATS_INBOX_SIZE);
     int error = domus_channel_send(stack, client->channel, &domi_nats_inboxed_type, &inboxed);
     if (error != 0)
         return error;
@@ -184,7 +184,7 @@ static int send_request_to_server(domus_stack *stack, domi_nats_client *client,
     return 0;
 }
 
-int domi_nats_on_request_in_channel(domus_stack *stack, void *self, const void *payload)
+int domi_nats_send_request_in_channel(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;
     const domus_nats_publish *publish = payload;
@@ -193,13 +193,13 @@ int domi_nats_on_request_in_channel(domus_stack *stack, void *self, const void *
 
     client->forwarded -= bytes < client->forwarded ? bytes : client->forwarded;
     if (!domi_nats_is_logged_in(client))
-        return domi_nats_refuse_current_message(stack, client, -EPIPE);
-    int error = domi_nats_check_fits_server(client, publish);
+        return domi_nats_count_and_fail_current_ask(stack, client, -EPIPE);
+    int error = domi_nats_check_against_server_limits(client, publish);
     if (error == 0)
         error = keep_current_ask_in_slot(stack, client, &place);
     if (error != 0)
-        return domi_nats_refuse_current_message(stack, client, error);
-    error = send_request_to_server(stack, client, publish, place);
+        return domi_nats_count_and_fail_current_ask(stack, client, error);
+    error = send_request_with_token_of_slot(stack, client, publish, place);
     if (error != 0) {
         client->counted.refused++;
         (void)domus_kept_fail(stack, client->slots[place].kept, error);
@@ -252,17 +252,17 @@ unknown:
 
 /* --- flushes in the channel ------------------------------------------------------------------- */
 
-int domi_nats_on_flush_in_channel(domus_stack *stack, void *self, const void *payload)
+int domi_nats_send_ping_of_flush_in_channel(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;
     uint32_t place;
 
     (void)payload;
     if (!domi_nats_is_logged_in(client))
-        return domi_nats_refuse_current_message(stack, client, -EPIPE);
+        return domi_nats_count_and_fail_current_ask(stack, client, -EPIPE);
     int error = keep_current_ask_in_slot(stack, client, &place);
     if (error != 0)
-        return domi_nats_refuse_current_message(stack, client, error);
+        return domi_nats_count_and_fail_current_ask(stack, client, error);
     domi_nats_slot *slot = &client->slots[place];
     error = domi_nats_send_ping(stack, client);
     if (error != 0) {
@@ -309,7 +309,7 @@ void domi_nats_fail_all_asks_in_slots(domus_stack *stack, domi_nats_client *clie
 
 /* Returns 0 if the client may take one more request or flush, otherwise the negative errno with
  * which the client refuses it. */
-static int check_room_for_ask(const domi_nats_client *client)
+static int errno_unless_client_may_take_ask(const domi_nats_client *client)
 {
     if (client->draining)
         return -ESHUTDOWN;
@@ -318,59 +318,59 @@ static int check_room_for_ask(const domi_nats_client *client)
     return client->slots_used + client->waiting_asks >= client->options.inflight_max ? -ENOBUFS : 0;
 }
 
-int domi_nats_on_request_in_client(domus_stack *stack, void *self, const void *payload)
+int domi_nats_forward_or_queue_request(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;
     const domus_nats_publish *publish = payload;
     domus_kept kept;
-    int error = domi_nats_check_publish(publish, (domi_nats_bytes){"", 0});
+    int error = domi_nats_check_parts_of_publish(publish, (domi_nats_bytes){"", 0});
 
     if (error == 0 && domi_nats_reply_of_publish(publish).size != 0)
         error = -EINVAL;
     if (error == 0)
-        error = check_room_for_ask(client);
+        error = errno_unless_client_may_take_ask(client);
     if (error == 0 && domi_nats_is_logged_in(client))
-        error = domi_nats_check_fits_server(client, publish);
+        error = domi_nats_check_against_server_limits(client, publish);
     if (error != 0)
-        return domi_nats_refuse_current_message(stack, client, error);
+        return domi_nats_count_and_fail_current_ask(stack, client, error);
     uint64_t bytes = domi_nats_size_of_publish(publish);
-    if (domi_nats_may_send_now(client)) {
+    if (domi_nats_may_send_without_queue(client)) {
         error = domus_forward(stack, client->connection);
         if (error == 0) {
             client->forwarded += bytes;
             return 0;
         }
         if (error != -ESTALE)
-            return domi_nats_refuse_current_message(stack, client, error);
+            return domi_nats_count_and_fail_current_ask(stack, client, error);
     }
     uint64_t deadline_ns = domus_deadline_ns(stack);
     error = domus_keep_working(stack, &kept);
     if (error != 0)
-        return domi_nats_refuse_current_message(stack, client, error);
+        return domi_nats_count_and_fail_current_ask(stack, client, error);
     return domi_nats_queue_ask_to_wait(stack, client, kept, deadline_ns, bytes);
 }
 
 /* The asker's notices may still wait in the client's mailbox although they were sent before its
  * flush, because asks are taken first. So the client sends a notice to itself, which comes behind
  * them. */
-int domi_nats_on_flush_in_client(domus_stack *stack, void *self, const void *payload)
+int domi_nats_keep_flush_and_send_mark(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;
     struct mark mark = {.deadline_ns = domus_deadline_ns(stack)};
-    int error = check_room_for_ask(client);
+    int error = errno_unless_client_may_take_ask(client);
 
     (void)payload;
     if (error == 0)
         error = domus_keep_working(stack, &mark.kept);
     if (error != 0)
-        return domi_nats_refuse_current_message(stack, client, error);
+        return domi_nats_count_and_fail_current_ask(stack, client, error);
     error = domus_notice(stack, client->self, &domi_nats_flush_mark_type, &mark);
     if (error != 0)
         (void)domus_kept_fail(stack, mark.kept, error);
     return 0;
 }
 
-int domi_nats_on_mark_of_flush(domus_stack *stack, void *self, const void *payload)
+int domi_nats_forward_flush_behind_its_mark(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;
     struct mark mark;
@@ -378,7 +378,7 @@ int domi_nats_on_mark_of_flush(domus_stack *stack, void *self, const void *paylo
     memcpy(&mark, payload, sizeof mark);
     if (!domus_address_equals(domus_sender(stack), client->self))
         return 0;
-    if (domi_nats_may_send_now(client)) {
+    if (domi_nats_may_send_without_queue(client)) {
         int error = domus_kept_forward(stack, mark.kept, client->connection);
         if (error == 0 || error == -ENOENT)
             return 0;

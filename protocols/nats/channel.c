@@ -33,7 +33,7 @@ static int reset_connection_with_error(domus_stack *stack, domi_nats_client *cli
 
 /* --- pings to the server ---------------------------------------------------------------------- */
 
-int domi_nats_check_server_at_tick(domus_stack *stack, void *self, const void *payload)
+int domi_nats_ping_or_reconnect_at_tick(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;
 
@@ -42,8 +42,8 @@ int domi_nats_check_server_at_tick(domus_stack *stack, void *self, const void *p
         return client->phase == DOMI_NATS_IDLE && domus_now_ns(stack) >= client->connect_ns
                    ? domi_nats_connect_to_some_server(stack, client)
                    : 0;
-    if (client->first != NULL || !domi_nats_has_renewed_subscriptions(client))
-        domi_nats_send_waiting_soon(stack, client);
+    if (client->first != NULL || !domi_nats_are_subscriptions_renewed(client))
+        domi_nats_arm_pump_of_waiting_messages(stack, client);
     if (client->unanswered >= client->options.pings_missed_max) {
         client->counted.stale++;
         return reset_connection_with_error(stack, client, -ETIMEDOUT);
@@ -71,13 +71,13 @@ static void store_info_of_server(domus_stack *stack, domi_nats_client *client,
         domi_nats_server *server = &client->servers[client->server];
         server->out_until_ns = domus_now_ns(stack) + client->options.backoff_max_ns;
         client->is_lame = true;
-        domi_nats_report_happening(stack, client, DOMUS_NATS_LAME_DUCK, 0, server->text);
+        domi_nats_send_event_to_user(stack, client, DOMUS_NATS_LAME_DUCK, 0, server->text);
     }
 }
 
 /* Change the channel to the pipeline of the client's options, with TLS in front if these require
  * it. */
-static int change_pipeline_after_info(domus_stack *stack, domi_nats_client *client)
+static int change_pipeline_to_tls_and_nats(domus_stack *stack, domi_nats_client *client)
 {
     const domus_pipeline_stage *front = client->options.front;
     bool is_upgrade = front != NULL && !client->options.tls_first;
@@ -97,8 +97,8 @@ static int change_pipeline_after_info(domus_stack *stack, domi_nats_client *clie
 
 /* Handle the first INFO of the server: check its demands, change the pipeline, and begin the
  * login. */
-static int begin_login_after_first_info(domus_stack *stack, domi_nats_client *client,
-                                        const domus_nats_server_info *info)
+static int check_first_info_and_begin_login(domus_stack *stack, domi_nats_client *client,
+                                            const domus_nats_server_info *info)
 {
     bool has_front = client->options.front != NULL;
 
@@ -110,11 +110,11 @@ static int begin_login_after_first_info(domus_stack *stack, domi_nats_client *cl
     if (client->seed[0] != '\0' && info->nonce[0] == '\0')
         return -EACCES;
     client->phase = DOMI_NATS_GREETED;
-    int error = change_pipeline_after_info(stack, client);
+    int error = change_pipeline_to_tls_and_nats(stack, client);
     return error != 0 ? error : domus_later(stack);
 }
 
-static int on_info_of_server(domus_stack *stack, void *self, const void *payload)
+static int store_info_of_server_and_log_in_once(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;
     domus_nats_server_info info;
@@ -124,7 +124,7 @@ static int on_info_of_server(domus_stack *stack, void *self, const void *payload
         return reset_connection_with_error(stack, client, error);
     store_info_of_server(stack, client, &info);
     if (client->phase == DOMI_NATS_CONNECTING)
-        error = begin_login_after_first_info(stack, client, &info);
+        error = check_first_info_and_begin_login(stack, client, &info);
     return error != 0 ? reset_connection_with_error(stack, client, error) : 0;
 }
 
@@ -195,14 +195,14 @@ static void begin_to_use_accepted_connection(domus_stack *stack, domi_nats_clien
     /* while the client drains, a new connection has no subscriptions, so none of them must be
      * ended */
     client->drain_place = client->renewed;
-    domi_nats_report_happening(stack, client, DOMUS_NATS_CONNECTED, 0,
-                               client->servers[client->server].text);
+    domi_nats_send_event_to_user(stack, client, DOMUS_NATS_CONNECTED, 0,
+                                 client->servers[client->server].text);
     /* Waiting asks are kept by the client's actor, so only that actor can send them. If this notice
      * to it is refused, the next tick of the channel sends them. */
     client->is_pumping = domus_notice(stack, client->self, &domi_nats_pump_type, NULL) == 0;
 }
 
-static int on_pong_of_server(domus_stack *stack, void *self, const void *payload)
+static int count_pong_and_answer_its_flushes(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;
 
@@ -237,14 +237,15 @@ static bool is_text_of_login_error(const char *text)
            strcasestr(words, "authentication") != NULL;
 }
 
-static int on_error_of_server(domus_stack *stack, void *self, const void *payload)
+static int report_error_and_reset_if_login_failed(domus_stack *stack, void *self,
+                                                  const void *payload)
 {
     domi_nats_client *client = self;
     const domus_nats_error *error = payload;
     int reason = is_text_of_login_error(error->text) ? -EACCES : 0;
 
     client->counted.errors++;
-    domi_nats_report_happening(stack, client, DOMUS_NATS_ERROR, reason, error->text);
+    domi_nats_send_event_to_user(stack, client, DOMUS_NATS_ERROR, reason, error->text);
     if (client->phase != DOMI_NATS_READY)
         return reset_connection_with_error(stack, client, reason != 0 ? reason : -ECONNREFUSED);
     if (reason != 0)
@@ -252,7 +253,8 @@ static int on_error_of_server(domus_stack *stack, void *self, const void *payloa
     return 0;
 }
 
-static int on_message_of_server(domus_stack *stack, void *self, const void *payload)
+static int deliver_message_to_asker_or_subscriber(domus_stack *stack, void *self,
+                                                  const void *payload)
 {
     domi_nats_client *client = self;
     const domus_nats_message *message = payload;
@@ -266,7 +268,7 @@ static int on_message_of_server(domus_stack *stack, void *self, const void *payl
 
 /* --- life ------------------------------------------------------------------------------------- */
 
-static int on_open_of_channel(domus_stack *stack, void *self, const void *payload)
+static int set_channel_of_client_at_open(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;
     const domus_channel_event *event = payload;
@@ -285,13 +287,13 @@ static int on_open_of_channel(domus_stack *stack, void *self, const void *payloa
 
 /* Handle the end of the server's bytes: the server has closed the connection, so nothing that is
  * sent now would be read. */
-static int on_end_of_channel(domus_stack *stack, void *self, const void *payload)
+static int reset_connection_at_end_of_server(domus_stack *stack, void *self, const void *payload)
 {
     (void)payload;
     return reset_connection_with_error(stack, self, -ECONNRESET);
 }
 
-static int on_close_of_channel(domus_stack *stack, void *self, const void *payload)
+static int fail_asks_of_closed_channel(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;
     const domus_channel_event *event = payload;
@@ -310,18 +312,18 @@ static int on_close_of_channel(domus_stack *stack, void *self, const void *paylo
 }
 
 static const domus_on rows[] = {
-    {&domus_nats_request_type, domi_nats_on_request_in_channel, 0},
-    {&domus_nats_flush_type, domi_nats_on_flush_in_channel, 0},
-    {&domi_nats_expire_type, domi_nats_fail_late_asks_in_slots, 0},
+    {&domus_nats_request_type, domi_nats_send_request_in_channel, 0},
+    {&domus_nats_flush_type, domi_nats_send_ping_of_flush_in_channel, 0},
+    {&domi_nats_expire_type, domi_nats_fail_late_asks_at_timer, 0},
     {&domus_later_type, send_connect_after_pipeline_change, 0},
     {NULL, NULL, 0},
 };
 
 static const domus_on_peer peer_rows[] = {
-    {.type = &domus_nats_message_type, .handle = on_message_of_server},
-    {.type = &domus_nats_pong_type, .handle = on_pong_of_server},
-    {.type = &domus_nats_info_type, .handle = on_info_of_server},
-    {.type = &domus_nats_error_type, .handle = on_error_of_server},
+    {.type = &domus_nats_message_type, .handle = deliver_message_to_asker_or_subscriber},
+    {.type = &domus_nats_pong_type, .handle = count_pong_and_answer_its_flushes},
+    {.type = &domus_nats_info_type, .handle = store_info_of_server_and_log_in_once},
+    {.type = &domus_nats_error_type, .handle = report_error_and_reset_if_login_failed},
     {.type = NULL},
 };
 
@@ -332,7 +334,7 @@ const domus_behaviour domi_nats_channel_behaviour = {
     .pipeline = &greeting_pipeline,
     .on = rows,
     .on_peer = peer_rows,
-    .on_open = {on_open_of_channel, 0},
-    .on_end = {on_end_of_channel, 0},
-    .on_close = {on_close_of_channel, 0},
+    .on_open = {set_channel_of_client_at_open, 0},
+    .on_end = {reset_connection_at_end_of_server, 0},
+    .on_close = {fail_asks_of_closed_channel, 0},
 };

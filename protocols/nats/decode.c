@@ -127,7 +127,7 @@ static void read_status_of_headers(domus_nats_message *message, const char *head
 }
 
 /* Pass on the message whose last bytes were gathered. Returns 0, or a negative errno. */
-static int end_gathering_of_message(domus_wire *wire, domi_nats_state *state)
+static int make_notice_of_gathered_message(domus_wire *wire, domi_nats_state *state)
 {
     domus_nats_message message = state->message;
     domus_nats_message *made = domus_wire_notice(wire, &domus_nats_message_type);
@@ -162,7 +162,7 @@ static int gather_bytes_of_message(domus_wire *wire, domi_nats_state *state, con
     }
     if (state->left != 0)
         return (int)used;
-    int error = end_gathering_of_message(wire, state);
+    int error = make_notice_of_gathered_message(wire, state);
     return error != 0 ? error : (int)used;
 }
 
@@ -230,7 +230,7 @@ static domi_nats_bytes rest_of_line_behind_word(const char *bytes, size_t size, 
     return (domi_nats_bytes){bytes, (uint32_t)(end - bytes)};
 }
 
-static int pass_on_info(domus_wire *wire, domi_nats_bytes json)
+static int make_notice_of_server_info(domus_wire *wire, domi_nats_bytes json)
 {
     if (json.size == 0)
         return -EPROTO;
@@ -241,7 +241,7 @@ static int pass_on_info(domus_wire *wire, domi_nats_bytes json)
     return 0;
 }
 
-static int pass_on_error(domus_wire *wire, domi_nats_bytes text)
+static int make_notice_of_server_error(domus_wire *wire, domi_nats_bytes text)
 {
     domus_nats_error *error = domus_wire_notice(wire, &domus_nats_error_type);
 
@@ -266,9 +266,9 @@ static int decode_line_without_message(domus_wire *wire, const char *bytes, size
     if (line_begins_with_word(bytes, bare, "+ok"))
         return 0;
     if (line_begins_with_word(bytes, bare, "-err"))
-        return pass_on_error(wire, rest_of_line_behind_word(bytes, size, 4));
+        return make_notice_of_server_error(wire, rest_of_line_behind_word(bytes, size, 4));
     if (line_begins_with_word(bytes, bare, "info"))
-        return pass_on_info(wire, rest_of_line_behind_word(bytes, size, 4));
+        return make_notice_of_server_info(wire, rest_of_line_behind_word(bytes, size, 4));
     return -EPROTO;
 }
 

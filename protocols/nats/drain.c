@@ -26,11 +26,11 @@ static int end_drain_of_client(domus_stack *stack, domi_nats_client *client, int
 }
 
 /* Tell the server to end the client's subscriptions, as many as the connection accepts now. */
-static void send_unsubscribes(domus_stack *stack, domi_nats_client *client)
+static void send_unsubscribes_as_room_allows(domus_stack *stack, domi_nats_client *client)
 {
     while (client->drain_place < client->places_used &&
            domus_channel_queued(client->channel) < DOMI_NATS_WINDOW) {
-        if (domi_nats_tell_end_of_subscription(stack, client, client->drain_place) != 0)
+        if (domi_nats_send_unsub_of_subscription(stack, client, client->drain_place) != 0)
             return;
         client->drain_place++;
     }
@@ -48,14 +48,14 @@ static bool is_everything_sent_and_answered(domus_stack *stack, domi_nats_client
         client->drain_ping = 0;
     }
     if (client->drain_ping == 0) {
-        send_unsubscribes(stack, client);
+        send_unsubscribes_as_room_allows(stack, client);
         if (client->drain_place >= client->places_used && domi_nats_send_ping(stack, client) == 0)
             client->drain_ping = client->pings;
     }
     return client->drain_ping != 0 && client->pongs >= client->drain_ping;
 }
 
-int domi_nats_on_check_of_drain(domus_stack *stack, void *self, const void *payload)
+int domi_nats_end_drain_if_done_or_late(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;
 
@@ -68,20 +68,20 @@ int domi_nats_on_check_of_drain(domus_stack *stack, void *self, const void *payl
     return 0;
 }
 
-int domi_nats_on_mark_of_drain(domus_stack *stack, void *self, const void *payload)
+int domi_nats_begin_drain_behind_its_mark(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;
 
     if (!client->drains_soon)
         return 0;
     client->draining = true;
-    return domi_nats_on_check_of_drain(stack, self, payload);
+    return domi_nats_end_drain_if_done_or_late(stack, self, payload);
 }
 
 /* The asker's notices may still wait in the client's mailbox although they were sent before the
  * drain was asked for. So the drain begins by a notice of the client to itself, which comes behind
  * them. */
-int domi_nats_on_ask_to_drain(domus_stack *stack, void *self, const void *payload)
+int domi_nats_keep_drain_ask_and_send_mark(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;
 

@@ -47,7 +47,7 @@ static char *write_line_end(char *at)
 
 /* --- messages --------------------------------------------------------------------------------- */
 
-int domi_nats_check_publish(const domus_nats_publish *publish, domi_nats_bytes reply)
+int domi_nats_check_parts_of_publish(const domus_nats_publish *publish, domi_nats_bytes reply)
 {
     domi_nats_bytes headers = domi_nats_bytes_of_slice(publish->headers);
 
@@ -82,7 +82,7 @@ static char *write_line_of_publish(char *at, const domus_nats_publish *publish,
 static int encode_publish(domus_wire *wire, const domus_nats_publish *publish,
                           domi_nats_bytes reply)
 {
-    int error = domi_nats_check_publish(publish, reply);
+    int error = domi_nats_check_parts_of_publish(publish, reply);
 
     if (error != 0)
         return error;
@@ -113,15 +113,15 @@ static int encode_publish(domus_wire *wire, const domus_nats_publish *publish,
 
 /* --- subscriptions ---------------------------------------------------------------------------- */
 
-static domi_nats_bytes word_of_text(const char *text)
+static domi_nats_bytes bytes_of_text_with_zero(const char *text)
 {
     return (domi_nats_bytes){text, (uint32_t)strnlen(text, DOMUS_NATS_SUBJECT_MAX + 1)};
 }
 
 static int encode_sub(domus_wire *wire, const domus_nats_sub *sub)
 {
-    domi_nats_bytes subject = word_of_text(sub->subject);
-    domi_nats_bytes queue = word_of_text(sub->queue != NULL ? sub->queue : "");
+    domi_nats_bytes subject = bytes_of_text_with_zero(sub->subject);
+    domi_nats_bytes queue = bytes_of_text_with_zero(sub->queue != NULL ? sub->queue : "");
 
     if (!domi_nats_is_valid_subject(subject) ||
         (sub->queue != NULL && !domi_nats_is_valid_queue_group(queue)))

@@ -40,7 +40,7 @@ int64_t domi_js_read_base64(const char *text, size_t size, char *to);
 
 /* Returns the first random number of an actor. This is `seed`, or a number from the kernel if
  * `seed` is 0. */
-uint64_t domi_js_first_random_number(uint64_t seed);
+uint64_t domi_js_seed_or_random_number(uint64_t seed);
 
 /* Returns the next random number. If an actor is spawned with such a number as its seed, its own
  * numbers and those of its maker differ from there on. */
@@ -114,20 +114,20 @@ int domi_js_ask_server(domus_stack *stack, domus_address client, domus_slice bod
 
 /* Create the stream, or check that it exists. The actor handles no other ask until the running
  * conversation ends. Returns as domus_ask(). */
-int domi_js_open_stream(domus_stack *stack, const domi_js *js, domus_resumed *then);
+int domi_js_ask_server_to_open_stream(domus_stack *stack, const domi_js *js, domus_resumed *then);
 
-/* Handle the answer to domi_js_open_stream(). Returns 0 if the stream is open now, otherwise a
- * negative errno. */
-int domi_js_handle_stream_opened(domi_js *js, const domus_answer *answer);
+/* Handle the answer to domi_js_ask_server_to_open_stream(). Returns 0 if the stream is open now,
+ * otherwise a negative errno. */
+int domi_js_mark_stream_open_by_answer(domi_js *js, const domus_answer *answer);
 
 /* Within a handler of a DOMUS_SEQUENCE: open the stream if it is not open, and continue once it is.
  * If it cannot be opened, the handler returns the error. */
 #define DOMI_JS_AWAIT_OPEN(stack, js, then, answer)                                                \
     do {                                                                                           \
         if (!(js)->is_open) {                                                                      \
-            DOMUS_AWAIT(domi_js_open_stream(stack, js, then));                                     \
+            DOMUS_AWAIT(domi_js_ask_server_to_open_stream(stack, js, then));                       \
             {                                                                                      \
-                int error_ = domi_js_handle_stream_opened(js, answer);                             \
+                int error_ = domi_js_mark_stream_open_by_answer(js, answer);                       \
                 if (error_ != 0)                                                                   \
                     return error_;                                                                 \
             }                                                                                      \
@@ -140,7 +140,7 @@ int domi_js_reply_done_or_error(domus_stack *stack, const domus_answer *answer);
 
 /* Record that the server has answered a request with `error`: after -ENXIO the stream must be
  * opened again before the next one. Returns `error`. */
-int domi_js_note_error_of_stream(domi_js *js, int error);
+int domi_js_mark_unopened_if_stream_is_gone(domi_js *js, int error);
 
 /* --- messages (js_message.c) ------------------------------------------------------------------ */
 
@@ -156,7 +156,7 @@ typedef struct domi_js_place {
 } domi_js_place;
 
 /* Read the position of a message from the subject for its acknowledgement. Returns 0; -EPROTO. */
-int domi_js_read_place_of_message(domus_slice subject, domi_js_place *ret_place);
+int domi_js_read_place_in_ack_subject(domus_slice subject, domi_js_place *ret_place);
 
 /* Returns whether a message was delivered by a consumer, and is no status of the server. The
  * subject for its acknowledgement tells that; a status header does not, because a publisher may
@@ -186,6 +186,6 @@ int domi_js_read_publish_ack(const domus_answer *answer, domus_nats_stream_ack *
 
 /* Add a header with a number as its value to a block of headers. Returns as
  * domus_nats_headers_add(). */
-int domi_js_add_number_header(domus_appender *headers, const char *name, uint64_t number);
+int domi_js_add_header_with_number(domus_appender *headers, const char *name, uint64_t number);
 
 #endif

@@ -99,7 +99,7 @@ static void free_messages_and_leave_inbox(domus_stack *stack, domi_js_consumer *
     consumer->is_busy = false;
 }
 
-static void on_stop(domus_stack *stack, void *self)
+static void free_consumer_and_leave_inbox_at_stop(domus_stack *stack, void *self)
 {
     domi_js_consumer *consumer = self;
 
@@ -107,7 +107,7 @@ static void on_stop(domus_stack *stack, void *self)
     domus_slice_free(consumer->create);
 }
 
-static int on_restart(domus_stack *stack, void *self, int error)
+static int free_messages_and_inbox_at_restart(domus_stack *stack, void *self, int error)
 {
     (void)error;
     free_messages_and_leave_inbox(stack, self);
@@ -115,7 +115,7 @@ static int on_restart(domus_stack *stack, void *self, int error)
 }
 
 static const domus_on rows[] = {
-    {.type = &domus_nats_message_type, .handle = domi_js_keep_unfetched_message},
+    {.type = &domus_nats_message_type, .handle = domi_js_keep_message_between_fetches},
     {.type = &domus_nats_consumer_fetch_type,
      .handle = domi_js_serve_fetch,
      .frame_size = DOMI_JS_FETCH_FRAME},
@@ -129,8 +129,8 @@ static const domus_behaviour consumer_behaviour = {
     .kind = DOMUS_STATE,
     .state_size = sizeof(domi_js_consumer),
     .on = rows,
-    .on_stop = on_stop,
-    .on_restart = on_restart,
+    .on_stop = free_consumer_and_leave_inbox_at_stop,
+    .on_restart = free_messages_and_inbox_at_restart,
 };
 
 static bool are_valid_consumer_options(const domus_nats_consumer_options *options)
@@ -151,7 +151,8 @@ static bool are_valid_consumer_options(const domus_nats_consumer_options *option
             (options->bytes_max >= BYTES_LEAST && options->bytes_max <= BYTES_MOST));
 }
 
-static int write_create_request(const domus_nats_consumer_options *options, domus_slice *ret_json)
+static int write_request_that_creates_consumer(const domus_nats_consumer_options *options,
+                                               domus_slice *ret_json)
 {
     static const char *const begins[] = {"all", "new", "last", "last_per_subject",
                                          "by_start_sequence"};
@@ -182,9 +183,9 @@ int domus_nats_consumer_open(domus_stack *stack, const domus_nats_consumer_optio
     (void)snprintf(consumer.stream, sizeof consumer.stream, "%s", options->stream);
     if (consumer.is_shared)
         (void)snprintf(consumer.name, sizeof consumer.name, "%s", options->durable);
-    consumer.random = domi_js_first_random_number(options->seed);
+    consumer.random = domi_js_seed_or_random_number(options->seed);
     domi_js_make_inbox_name(&consumer.random, consumer.inbox);
-    int error = write_create_request(options, &consumer.create);
+    int error = write_request_that_creates_consumer(options, &consumer.create);
     if (error == 0)
         error = domus_spawn(stack, &consumer_behaviour, &consumer, ret_consumer);
     if (error != 0)

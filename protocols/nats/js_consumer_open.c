@@ -27,7 +27,7 @@ int domi_js_subscribe_to_consumer_inbox(domus_stack *stack, const domi_js_consum
     return result;
 }
 
-int domi_js_handle_inbox_subscribed(domi_js_consumer *consumer, const domus_answer *answer)
+int domi_js_store_number_of_subscription(domi_js_consumer *consumer, const domus_answer *answer)
 {
     if (consumer->subscription != 0)
         return answer->error;
@@ -75,7 +75,7 @@ static int store_name_of_consumer(domi_js_consumer *consumer, const json_t *json
     return 0;
 }
 
-int domi_js_handle_consumer_made(domi_js_consumer *consumer, const domus_answer *answer)
+int domi_js_store_name_of_made_consumer(domi_js_consumer *consumer, const domus_answer *answer)
 {
     json_t *json = NULL;
     int error = domi_js_read_api_answer(answer, DOMUS_NATS_ANSWER_MAX, &json);

@@ -64,8 +64,8 @@ static int errno_of_status_message(domi_js_consumer *consumer, const domus_nats_
 
 /* Returns whether a status message is for the current fetch, by the number at the end of its
  * subject. */
-static bool belongs_to_current_fetch(const domi_js_consumer *consumer,
-                                     const domus_nats_message *message)
+static bool is_status_of_current_fetch(const domi_js_consumer *consumer,
+                                       const domus_nats_message *message)
 {
     char subject[DOMI_JS_INBOX_SIZE + 24];
     int size = snprintf(subject, sizeof subject, "%s.%llu", consumer->inbox,
@@ -74,23 +74,24 @@ static bool belongs_to_current_fetch(const domi_js_consumer *consumer,
     return domus_slice_equals(domus_nats_subject(message), subject, (size_t)size);
 }
 
-static void handle_delivery_or_status(domi_js_consumer *consumer, const domus_nats_message *message)
+static void keep_delivery_or_end_fetch_by_status(domi_js_consumer *consumer,
+                                                 const domus_nats_message *message)
 {
     if (domi_js_is_delivery_of_consumer(message)) {
         keep_message_for_batch(consumer, message);
         return;
     }
     if (message->status == 100 || consumer->is_ended ||
-        !belongs_to_current_fetch(consumer, message))
+        !is_status_of_current_fetch(consumer, message))
         return;
     consumer->error = errno_of_status_message(consumer, message);
     consumer->is_ended = true;
 }
 
-int domi_js_keep_unfetched_message(domus_stack *stack, void *self, const void *payload)
+int domi_js_keep_message_between_fetches(domus_stack *stack, void *self, const void *payload)
 {
     (void)stack;
-    handle_delivery_or_status(self, payload);
+    keep_delivery_or_end_fetch_by_status(self, payload);
     return 0;
 }
 
@@ -190,8 +191,8 @@ static int reply_with_batch(domus_stack *stack, domi_js_consumer *consumer, cons
 
 /* Handle the result of a receive. Returns 1 if the fetch continues; 0 if it is over; or an error if
  * the asker does not wait for the batch any more, and then the messages stay for the next fetch. */
-static int handle_result_of_receive(domus_stack *stack, domi_js_consumer *consumer,
-                                    const fetch *frame, const domus_answer *answer)
+static int use_received_message_or_end_fetch(domus_stack *stack, domi_js_consumer *consumer,
+                                             const fetch *frame, const domus_answer *answer)
 {
     if (answer->error == -ETIMEDOUT && domus_now_ns(stack) >= frame->until_ns) {
         /* the server did not end the fetch, perhaps because the consumer is gone, so the next fetch
@@ -201,13 +202,14 @@ static int handle_result_of_receive(domus_stack *stack, domi_js_consumer *consum
     }
     if (answer->error != 0)
         return answer->error;
-    handle_delivery_or_status(consumer, answer->payload);
+    keep_delivery_or_end_fetch_by_status(consumer, answer->payload);
     return !consumer->is_ended && consumer->count < frame->wanted;
 }
 
 /* End the opening of the consumer: asks that were put aside meanwhile are handled now. Returns
  * `error`. */
-static int end_opening_of_consumer(domus_stack *stack, domi_js_consumer *consumer, int error)
+static int end_opening_and_take_stashed_asks(domus_stack *stack, domi_js_consumer *consumer,
+                                             int error)
 {
     consumer->is_busy = false;
     domus_unstash(stack);
@@ -215,9 +217,10 @@ static int end_opening_of_consumer(domus_stack *stack, domi_js_consumer *consume
 }
 
 /* Wait for a step of the consumer's opening, or end the opening if the step could not begin. */
-static int wait_for_opening_step(domus_stack *stack, domi_js_consumer *consumer, int result)
+static int return_step_or_end_failed_opening(domus_stack *stack, domi_js_consumer *consumer,
+                                             int result)
 {
-    return result < 0 ? end_opening_of_consumer(stack, consumer, result) : result;
+    return result < 0 ? end_opening_and_take_stashed_asks(stack, consumer, result) : result;
 }
 
 DOMUS_SEQUENCE(serve_fetch, fetch)
@@ -237,18 +240,18 @@ DOMUS_SEQUENCE(serve_fetch, fetch)
     }
     if (!consumer->is_open) {
         consumer->is_busy = true;
-        DOMUS_AWAIT(wait_for_opening_step(
+        DOMUS_AWAIT(return_step_or_end_failed_opening(
             stack, consumer, domi_js_subscribe_to_consumer_inbox(stack, consumer, then)));
         {
-            int error = domi_js_handle_inbox_subscribed(consumer, answer);
+            int error = domi_js_store_number_of_subscription(consumer, answer);
             if (error != 0)
-                return end_opening_of_consumer(stack, consumer, error);
+                return end_opening_and_take_stashed_asks(stack, consumer, error);
         }
-        DOMUS_AWAIT(wait_for_opening_step(stack, consumer,
-                                          domi_js_make_consumer_on_server(stack, consumer, then)));
+        DOMUS_AWAIT(return_step_or_end_failed_opening(
+            stack, consumer, domi_js_make_consumer_on_server(stack, consumer, then)));
         {
-            int error = end_opening_of_consumer(stack, consumer,
-                                                domi_js_handle_consumer_made(consumer, answer));
+            int error = end_opening_and_take_stashed_asks(
+                stack, consumer, domi_js_store_name_of_made_consumer(consumer, answer));
             if (error != 0)
                 return error;
         }
@@ -260,7 +263,7 @@ DOMUS_SEQUENCE(serve_fetch, fetch)
         while (!consumer->is_ended && consumer->count < frame->wanted) {
             DOMUS_AWAIT(receive_message_for_fetch(stack, frame, then));
             {
-                int result = handle_result_of_receive(stack, consumer, frame, answer);
+                int result = use_received_message_or_end_fetch(stack, consumer, frame, answer);
                 if (result < 0)
                     return result;
                 if (result == 0)

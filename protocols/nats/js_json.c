@@ -67,7 +67,7 @@ int domi_js_parse_object(const char *text, size_t size, size_t size_max, json_t 
 
 /* Returns the negative errno for the error that an answer of the API contains; 0 if it contains
  * none. */
-static int errno_in_answer(const json_t *json)
+static int errno_of_error_in_api_answer(const json_t *json)
 {
     const json_t *error = json_object_get(json, "error");
     uint64_t number = 0;
@@ -96,7 +96,7 @@ int domi_js_read_api_answer(const domus_answer *answer, size_t size_max, json_t 
     int error = domi_js_parse_object(domus_slice_data(payload), payload.size, size_max, &json);
     if (error != 0)
         return error;
-    error = errno_in_answer(json);
+    error = errno_of_error_in_api_answer(json);
     if (error != 0) {
         json_decref(json);
         return error;

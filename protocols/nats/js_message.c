@@ -34,7 +34,7 @@ static uint32_t split_subject_into_tokens(domus_slice subject, domus_slice token
     return count;
 }
 
-int domi_js_read_place_of_message(domus_slice subject, domi_js_place *ret_place)
+int domi_js_read_place_in_ack_subject(domus_slice subject, domi_js_place *ret_place)
 {
     domus_slice tokens[TOKENS_MAX];
     uint32_t count = split_subject_into_tokens(subject, tokens);
@@ -62,7 +62,7 @@ bool domi_js_is_delivery_of_consumer(const domus_nats_message *message)
     domi_js_place place;
 
     return message->status == 0 ||
-           domi_js_read_place_of_message(domus_nats_reply_to(message), &place) == 0;
+           domi_js_read_place_in_ack_subject(domus_nats_reply_to(message), &place) == 0;
 }
 
 /* Returns the offset of a part of a message, such as the payload, from the beginning of the
@@ -91,7 +91,7 @@ int domi_js_read_delivered_message(const domus_nats_message *message,
                                    domus_nats_stream_message *ret_message)
 {
     domi_js_place place;
-    int error = domi_js_read_place_of_message(domus_nats_reply_to(message), &place);
+    int error = domi_js_read_place_in_ack_subject(domus_nats_reply_to(message), &place);
 
     if (error != 0 || place.sequence == 0)
         return -EPROTO;
@@ -141,8 +141,8 @@ static bool find_last_header(const domus_nats_message *message, const char *name
 }
 
 /* Read a stream's message that was got directly from a server, with its position in headers. */
-static int read_message_got_directly(const domus_nats_message *message,
-                                     domus_nats_stream_message *ret_message)
+static int read_stream_message_of_direct_get(const domus_nats_message *message,
+                                             domus_nats_stream_message *ret_message)
 {
     domus_slice subject, sequence, time;
     domus_nats_stream_message read = {0};
@@ -246,7 +246,7 @@ int domi_js_read_message_of_answer(const domus_answer *answer,
 
     if (answer->error == 0 && answer->type == &domus_nats_message_type &&
         is_stored_message(answer->payload))
-        return read_message_got_directly(answer->payload, ret_message);
+        return read_stream_message_of_direct_get(answer->payload, ret_message);
     int error = domi_js_read_api_answer(answer, DOMUS_NATS_PAYLOAD_LIMIT, &json);
     if (error != 0)
         return error;

@@ -26,7 +26,7 @@ int domi_js_ask_server(domus_stack *stack, domus_address client, domus_slice bod
     return error;
 }
 
-int domi_js_open_stream(domus_stack *stack, const domi_js *js, domus_resumed *then)
+int domi_js_ask_server_to_open_stream(domus_stack *stack, const domi_js *js, domus_resumed *then)
 {
     domus_slice config = {NULL, 0, 0};
 
@@ -43,7 +43,7 @@ int domi_js_open_stream(domus_stack *stack, const domi_js *js, domus_resumed *th
                               js->stream);
 }
 
-int domi_js_handle_stream_opened(domi_js *js, const domus_answer *answer)
+int domi_js_mark_stream_open_by_answer(domi_js *js, const domus_answer *answer)
 {
     domus_nats_stream_status status;
     int error = domi_js_read_stream_status(answer, &status);
@@ -62,7 +62,7 @@ int domi_js_handle_stream_opened(domi_js *js, const domus_answer *answer)
     return 0;
 }
 
-int domi_js_note_error_of_stream(domi_js *js, int error)
+int domi_js_mark_unopened_if_stream_is_gone(domi_js *js, int error)
 {
     if (error == -ENXIO || error == -ECONNREFUSED)
         js->is_open = false;

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-int domi_js_add_number_header(domus_appender *headers, const char *name, uint64_t number)
+int domi_js_add_header_with_number(domus_appender *headers, const char *name, uint64_t number)
 {
     char text[24];
 

@@ -32,14 +32,14 @@ typedef struct domi_js_consumer {
 } domi_js_consumer;
 
 /* Open a consumer in two steps (js_consumer_open.c): subscribe to its inbox, if that was not done,
- * then make the consumer on the server. domi_js_handle_inbox_subscribed() handles the answer to the
- * first step, domi_js_handle_consumer_made() the answer to the second. */
+ * then make the consumer on the server. domi_js_store_number_of_subscription() handles the answer
+ * to the first step, domi_js_store_name_of_made_consumer() the answer to the second. */
 int domi_js_subscribe_to_consumer_inbox(domus_stack *stack, const domi_js_consumer *consumer,
                                         domus_resumed *then);
-int domi_js_handle_inbox_subscribed(domi_js_consumer *consumer, const domus_answer *answer);
+int domi_js_store_number_of_subscription(domi_js_consumer *consumer, const domus_answer *answer);
 int domi_js_make_consumer_on_server(domus_stack *stack, const domi_js_consumer *consumer,
                                     domus_resumed *then);
-int domi_js_handle_consumer_made(domi_js_consumer *consumer, const domus_answer *answer);
+int domi_js_store_name_of_made_consumer(domi_js_consumer *consumer, const domus_answer *answer);
 
 /* Bytes of the frame of a DOMUS_SEQUENCE that serves a fetch (js_fetch.c). */
 #define DOMI_JS_FETCH_FRAME 64u
@@ -47,6 +47,6 @@ int domi_js_handle_consumer_made(domi_js_consumer *consumer, const domus_answer 
 int domi_js_serve_fetch(domus_stack *stack, void *self, const void *payload);
 
 /* Keep a message of the consumer that comes while no fetch waits for it. */
-int domi_js_keep_unfetched_message(domus_stack *stack, void *self, const void *payload);
+int domi_js_keep_message_between_fetches(domus_stack *stack, void *self, const void *payload);
 
 #endif

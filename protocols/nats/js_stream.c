@@ -27,11 +27,11 @@ static int make_headers_of_publish(const domus_nats_stream_publish *publish,
     if (error == 0 && publish->id[0] != '\0')
         error = domus_nats_headers_add(&headers, "Nats-Msg-Id", publish->id);
     if (error == 0 && publish->expected_last != DOMUS_NATS_ANY_SEQUENCE)
-        error = domi_js_add_number_header(&headers, "Nats-Expected-Last-Sequence",
-                                          publish->expected_last);
+        error = domi_js_add_header_with_number(&headers, "Nats-Expected-Last-Sequence",
+                                               publish->expected_last);
     if (error == 0 && publish->expected_last_of_subject != DOMUS_NATS_ANY_SEQUENCE)
-        error = domi_js_add_number_header(&headers, "Nats-Expected-Last-Subject-Sequence",
-                                          publish->expected_last_of_subject);
+        error = domi_js_add_header_with_number(&headers, "Nats-Expected-Last-Subject-Sequence",
+                                               publish->expected_last_of_subject);
     if (error == 0)
         return domus_nats_headers_end(&headers, ret_headers);
     domus_append_drop(&headers);
@@ -46,7 +46,7 @@ static bool needs_no_added_headers(const domus_nats_stream_publish *publish)
 
 /* Send the message of the current ask to the server; the ask keeps what it owns, so the message
  * shares it. */
-static int send_message_of_ask(domus_stack *stack, const domi_js *js, domus_resumed *then)
+static int send_message_of_ask_to_stream(domus_stack *stack, const domi_js *js, domus_resumed *then)
 {
     const domus_nats_stream_publish *asked = domus_asked(stack, &domus_nats_stream_publish_type);
 
@@ -74,7 +74,7 @@ static int send_message_of_ask(domus_stack *stack, const domi_js *js, domus_resu
 static int reply_with_publish_ack(domus_stack *stack, domi_js *js, const domus_answer *answer)
 {
     domus_nats_stream_ack ack;
-    int error = domi_js_note_error_of_stream(js, domi_js_read_publish_ack(answer, &ack));
+    int error = domi_js_mark_unopened_if_stream_is_gone(js, domi_js_read_publish_ack(answer, &ack));
 
     return error == 0 ? domus_reply(stack, &domus_nats_stream_ack_type, &ack) : error;
 }
@@ -90,7 +90,7 @@ DOMUS_SEQUENCE(serve_publish, char)
             return -EINVAL;
     }
     DOMI_JS_AWAIT_OPEN(stack, js, then, answer);
-    DOMUS_AWAIT(send_message_of_ask(stack, js, then));
+    DOMUS_AWAIT(send_message_of_ask_to_stream(stack, js, then));
     return reply_with_publish_ack(stack, js, answer);
     DOMUS_END;
 }
@@ -108,7 +108,7 @@ static int check_stream_get(const domus_nats_stream_get *get)
     return get->sequence != 0 || is_subject ? 0 : -EINVAL;
 }
 
-static int ask_for_message(domus_stack *stack, const domi_js *js, domus_resumed *then)
+static int ask_server_for_message_of_get(domus_stack *stack, const domi_js *js, domus_resumed *then)
 {
     const domus_nats_stream_get *get = domus_asked(stack, &domus_nats_stream_get_type);
 
@@ -117,10 +117,11 @@ static int ask_for_message(domus_stack *stack, const domi_js *js, domus_resumed 
     return domi_js_ask_for_message(stack, js, get->sequence, get->subject, then);
 }
 
-static int reply_with_message(domus_stack *stack, domi_js *js, const domus_answer *answer)
+static int reply_with_message_of_stream(domus_stack *stack, domi_js *js, const domus_answer *answer)
 {
     domus_nats_stream_message message;
-    int error = domi_js_note_error_of_stream(js, domi_js_read_message_of_answer(answer, &message));
+    int error = domi_js_mark_unopened_if_stream_is_gone(
+        js, domi_js_read_message_of_answer(answer, &message));
 
     if (error != 0)
         return error;
@@ -141,8 +142,8 @@ DOMUS_SEQUENCE(serve_get, char)
             return error;
     }
     DOMI_JS_AWAIT_OPEN(stack, js, then, answer);
-    DOMUS_AWAIT(ask_for_message(stack, js, then));
-    return reply_with_message(stack, js, answer);
+    DOMUS_AWAIT(ask_server_for_message_of_get(stack, js, then));
+    return reply_with_message_of_stream(stack, js, answer);
     DOMUS_END;
 }
 
@@ -179,7 +180,7 @@ static int reply_with_purged_count(domus_stack *stack, domi_js *js, const domus_
 {
     domus_nats_stream_count count;
     json_t *json = NULL;
-    int error = domi_js_note_error_of_stream(
+    int error = domi_js_mark_unopened_if_stream_is_gone(
         js, domi_js_read_api_answer(answer, DOMUS_NATS_ANSWER_MAX, &json));
 
     if (error != 0)
@@ -210,7 +211,8 @@ DOMUS_SEQUENCE(serve_purge, char)
 static int reply_with_stream_status(domus_stack *stack, domi_js *js, const domus_answer *answer)
 {
     domus_nats_stream_status status;
-    int error = domi_js_note_error_of_stream(js, domi_js_read_stream_status(answer, &status));
+    int error =
+        domi_js_mark_unopened_if_stream_is_gone(js, domi_js_read_stream_status(answer, &status));
 
     return error == 0 ? domus_reply(stack, &domus_nats_stream_status_type, &status) : error;
 }
@@ -241,7 +243,7 @@ DOMUS_SEQUENCE(serve_remove, char)
 
 /* --- the actor -------------------------------------------------------------------------------- */
 
-static void on_stop(domus_stack *stack, void *self)
+static void free_stream_config_at_stop(domus_stack *stack, void *self)
 {
     domi_js *js = self;
 
@@ -250,7 +252,7 @@ static void on_stop(domus_stack *stack, void *self)
 }
 
 /* Reset the actor's state for a restart; the configuration of the stream stays. */
-static int on_restart(domus_stack *stack, void *self, int error)
+static int mark_stream_unopened_at_restart(domus_stack *stack, void *self, int error)
 {
     domi_js *js = self;
 
@@ -273,8 +275,8 @@ static const domus_behaviour stream = {
     .kind = DOMUS_STATE,
     .state_size = sizeof(domi_js),
     .on = rows,
-    .on_stop = on_stop,
-    .on_restart = on_restart,
+    .on_stop = free_stream_config_at_stop,
+    .on_restart = mark_stream_unopened_at_restart,
 };
 
 int domus_nats_stream_open(domus_stack *stack, const domus_nats_stream_options *options,

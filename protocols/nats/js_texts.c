@@ -38,7 +38,7 @@ static uint64_t count_days_since_1970(uint64_t year, uint64_t month, uint64_t da
 
 /* Read the digits behind the decimal point of a second. Returns false if there are none, or too
  * many. */
-static bool read_fraction_of_second(const char *text, size_t size, uint64_t *ret_ns)
+static bool read_fraction_of_second_as_ns(const char *text, size_t size, uint64_t *ret_ns)
 {
     uint64_t ns = 0;
 
@@ -70,7 +70,7 @@ uint64_t domi_js_read_time(const char *text, size_t size)
         at++;
     }
     at--; /* the last part, the second, has no separator behind it, so `at` steps back */
-    if (size > sizeof form && !read_fraction_of_second(text + at, size - 1 - at, &ns))
+    if (size > sizeof form && !read_fraction_of_second_as_ns(text + at, size - 1 - at, &ns))
         return 0;
     if (parts[0] < 1970 || parts[0] > 2261 || parts[1] - 1 > 11 || parts[2] - 1 > 30 ||
         parts[3] > 23 || parts[4] > 59 || parts[5] > 60)
@@ -116,7 +116,7 @@ int64_t domi_js_read_base64(const char *text, size_t size, char *to)
     return written;
 }
 
-uint64_t domi_js_first_random_number(uint64_t seed)
+uint64_t domi_js_seed_or_random_number(uint64_t seed)
 {
     static const char place = 0;
 

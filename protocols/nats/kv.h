@@ -104,28 +104,28 @@ int domi_kv_begin_watch_round(domus_stack *stack, domi_kv_watch *watch);
 
 /* End the current round of a watch, if there is one: no further message of it is handled
  * (kv_end.c). */
-void domi_kv_end_watch_round(domus_stack *stack, domi_kv_watch *watch);
+void domi_kv_unsubscribe_and_end_round(domus_stack *stack, domi_kv_watch *watch);
 
 /* End the current round of a watch, and begin another one after a short delay, which grows. */
-void domi_kv_begin_new_round_later(domus_stack *stack, domi_kv_watch *watch);
+void domi_kv_end_round_and_begin_next_later(domus_stack *stack, domi_kv_watch *watch);
 
 /* The event, without a payload, on which a watch begins its next round. */
 extern const domus_type domi_kv_again_type;
 
 /* Give up a watch or list with `error`: its asker or its watcher gets the error, and its actor
  * ends. Returns `error`. */
-int domi_kv_give_up_watch(domus_stack *stack, domi_kv_watch *watch, int error);
+int domi_kv_stop_watch_and_tell_error(domus_stack *stack, domi_kv_watch *watch, int error);
 
 /* Tell the watcher that all initial entries have come (kv_told.c). If it accepts no notice, the
  * round ends. Returns 0. */
 int domi_kv_tell_end_of_initial_entries(domus_stack *stack, domi_kv_watch *watch);
 
 /* Handle a message that the server has delivered in the current round of a watch. */
-int domi_kv_handle_message_of_round(domus_stack *stack, domi_kv_watch *watch,
-                                    const domus_nats_message *message);
+int domi_kv_take_entry_or_status_of_round(domus_stack *stack, domi_kv_watch *watch,
+                                          const domus_nats_message *message);
 
 /* Answer the ask for a list with the keys, and end the actor of the list (kv_list.c). Returns 0. */
-int domi_kv_answer_list_and_end(domus_stack *stack, domi_kv_watch *watch);
+int domi_kv_answer_list_and_stop_watch(domus_stack *stack, domi_kv_watch *watch);
 
 /* Free the keys that a list has got. */
 void domi_kv_free_keys_of_list(domi_kv_watch *watch);

@@ -14,7 +14,7 @@
 /* --- watches and lists ------------------------------------------------------------------------ */
 
 /* Spawn the actor of a watch or list, and forward the current ask to it. */
-static int forward_ask_to_new_watch_actor(domus_stack *stack, domi_kv *kv)
+static int spawn_watch_and_forward_ask_to_it(domus_stack *stack, domi_kv *kv)
 {
     const domus_spawn_options options = {.mailbox_max = WATCH_MAILBOX};
     domi_kv_watch watch = {.client = kv->js.client,
@@ -37,7 +37,7 @@ DOMUS_SEQUENCE(serve_watch, char)
 
     DOMUS_BEGIN;
     DOMI_JS_AWAIT_OPEN(stack, &kv->js, then, answer);
-    return forward_ask_to_new_watch_actor(stack, kv);
+    return spawn_watch_and_forward_ask_to_it(stack, kv);
     DOMUS_END;
 }
 
@@ -46,7 +46,8 @@ DOMUS_SEQUENCE(serve_watch, char)
 static int reply_with_bucket_status(domus_stack *stack, domi_kv *kv, const domus_answer *answer)
 {
     domus_nats_stream_status stream;
-    int error = domi_js_note_error_of_stream(&kv->js, domi_js_read_stream_status(answer, &stream));
+    int error = domi_js_mark_unopened_if_stream_is_gone(
+        &kv->js, domi_js_read_stream_status(answer, &stream));
 
     if (error != 0)
         return error;
@@ -91,7 +92,7 @@ DOMUS_SEQUENCE(serve_remove, char)
 
 /* --- the actor -------------------------------------------------------------------------------- */
 
-static void on_stop(domus_stack *stack, void *self)
+static void free_bucket_config_at_stop(domus_stack *stack, void *self)
 {
     domi_kv *kv = self;
 
@@ -100,7 +101,7 @@ static void on_stop(domus_stack *stack, void *self)
 }
 
 /* Reset the state of the bucket's actor for a restart; the configuration of the bucket stays. */
-static int on_restart(domus_stack *stack, void *self, int error)
+static int mark_bucket_unopened_at_restart(domus_stack *stack, void *self, int error)
 {
     domi_kv *kv = self;
 
@@ -128,8 +129,8 @@ static const domus_behaviour bucket = {
     .kind = DOMUS_STATE,
     .state_size = sizeof(domi_kv),
     .on = rows,
-    .on_stop = on_stop,
-    .on_restart = on_restart,
+    .on_stop = free_bucket_config_at_stop,
+    .on_restart = mark_bucket_unopened_at_restart,
 };
 
 /* Write the configuration of a bucket's stream as JSON, as other clients of NATS do. */
@@ -167,7 +168,7 @@ int domus_nats_kv_open(domus_stack *stack, const domus_nats_kv_options *options,
         return -EINVAL;
     memcpy(kv.bucket, options->bucket, strlen(options->bucket));
     (void)snprintf(kv.js.stream, sizeof kv.js.stream, "KV_%s", kv.bucket);
-    kv.random = domi_js_first_random_number(options->seed);
+    kv.random = domi_js_seed_or_random_number(options->seed);
     int error =
         options->create != NULL ? write_config_of_bucket(&kv, options->create, &kv.js.create) : 0;
     if (error == 0)

@@ -19,8 +19,8 @@
 
 /* --- get -------------------------------------------------------------------------------------- */
 
-static int ask_for_entry(domus_stack *stack, const domi_kv *kv, uint64_t revision, const char *key,
-                         domus_resumed *then)
+static int ask_stream_for_entry_of_key(domus_stack *stack, const domi_kv *kv, uint64_t revision,
+                                       const char *key, domus_resumed *then)
 {
     char subject[DOMI_KV_SUBJECT_SIZE];
 
@@ -56,8 +56,8 @@ static int reply_with_entry(domus_stack *stack, domi_kv *kv, const domus_answer 
 
     if (get == NULL)
         return -ECANCELED;
-    int error =
-        domi_js_note_error_of_stream(&kv->js, read_entry_of_answer(kv, answer, get->key, &entry));
+    int error = domi_js_mark_unopened_if_stream_is_gone(
+        &kv->js, read_entry_of_answer(kv, answer, get->key, &entry));
     if (error != 0)
         return error;
     if (entry.operation == DOMUS_NATS_KV_PUT)
@@ -69,11 +69,13 @@ static int reply_with_entry(domus_stack *stack, domi_kv *kv, const domus_answer 
     return error;
 }
 
-static int ask_for_entry_of_get(domus_stack *stack, const domi_kv *kv, domus_resumed *then)
+static int ask_stream_for_entry_of_asked_get(domus_stack *stack, const domi_kv *kv,
+                                             domus_resumed *then)
 {
     const domus_nats_kv_get *get = domus_asked(stack, &domus_nats_kv_get_type);
 
-    return get != NULL ? ask_for_entry(stack, kv, get->revision, get->key, then) : -ECANCELED;
+    return get != NULL ? ask_stream_for_entry_of_key(stack, kv, get->revision, get->key, then)
+                       : -ECANCELED;
 }
 
 DOMUS_SEQUENCE(serve_get, char)
@@ -88,7 +90,7 @@ DOMUS_SEQUENCE(serve_get, char)
             return error;
     }
     DOMI_JS_AWAIT_OPEN(stack, &kv->js, then, answer);
-    DOMUS_AWAIT(ask_for_entry_of_get(stack, kv, then));
+    DOMUS_AWAIT(ask_stream_for_entry_of_asked_get(stack, kv, then));
     return reply_with_entry(stack, kv, answer);
     DOMUS_END;
 }
@@ -102,7 +104,7 @@ typedef struct change {
     bool is_conditional;
 } change;
 
-static int check_kv_put(const domus_nats_kv_put *put)
+static int check_asked_change_of_key(const domus_nats_kv_put *put)
 {
     if (put == NULL || put->operation > DOMUS_NATS_KV_PURGE ||
         put->condition > DOMUS_NATS_KV_IF_REVISION)
@@ -135,8 +137,8 @@ static int make_headers_of_change(const domus_nats_kv_put *put, const change *fr
         return 0;
     }
     if (frame->is_conditional)
-        error = domi_js_add_number_header(&headers, "Nats-Expected-Last-Subject-Sequence",
-                                          frame->expected);
+        error = domi_js_add_header_with_number(&headers, "Nats-Expected-Last-Subject-Sequence",
+                                               frame->expected);
     if (error == 0 && frame->is_conditional && frame->expected != 0)
         error = add_id_of_change(&headers, put->key, frame->expected);
     if (error == 0 && put->operation != DOMUS_NATS_KV_PUT)
@@ -152,8 +154,8 @@ static int make_headers_of_change(const domus_nats_kv_put *put, const change *fr
 
 /* Send the change to the server. The ask keeps the value, too, because a create may be sent
  * again. */
-static int send_change(domus_stack *stack, const domi_kv *kv, const change *frame,
-                       domus_resumed *then)
+static int send_change_of_ask_to_stream(domus_stack *stack, const domi_kv *kv, const change *frame,
+                                        domus_resumed *then)
 {
     const domus_nats_kv_put *put = domus_asked(stack, &domus_nats_kv_put_type);
     char subject[DOMI_KV_SUBJECT_SIZE];
@@ -177,12 +179,13 @@ static int send_change(domus_stack *stack, const domi_kv *kv, const change *fram
 /* Handle the server's answer to a change. `ret_again` is set if the key may have the marker of a
  * delete, so that the create must be tried again at the marker's revision. Returns as a handler
  * does. */
-static int handle_answer_to_change(domus_stack *stack, domi_kv *kv, change *frame,
-                                   const domus_answer *answer, bool *ret_again)
+static int reply_with_revision_or_try_again(domus_stack *stack, domi_kv *kv, change *frame,
+                                            const domus_answer *answer, bool *ret_again)
 {
     const domus_nats_kv_put *put = domus_asked(stack, &domus_nats_kv_put_type);
     domus_nats_stream_ack ack;
-    int error = domi_js_note_error_of_stream(&kv->js, domi_js_read_publish_ack(answer, &ack));
+    int error =
+        domi_js_mark_unopened_if_stream_is_gone(&kv->js, domi_js_read_publish_ack(answer, &ack));
 
     if (error == 0 && ack.duplicate)
         error = -EEXIST; /* another change of the key at this revision was stored */
@@ -194,17 +197,18 @@ static int handle_answer_to_change(domus_stack *stack, domi_kv *kv, change *fram
     return error;
 }
 
-static int ask_for_delete_marker(domus_stack *stack, const domi_kv *kv, domus_resumed *then)
+static int ask_stream_for_last_entry_of_put_key(domus_stack *stack, const domi_kv *kv,
+                                                domus_resumed *then)
 {
     const domus_nats_kv_put *put = domus_asked(stack, &domus_nats_kv_put_type);
 
-    return put != NULL ? ask_for_entry(stack, kv, 0, put->key, then) : -ECANCELED;
+    return put != NULL ? ask_stream_for_entry_of_key(stack, kv, 0, put->key, then) : -ECANCELED;
 }
 
 /* Read the revision of a delete's marker, and let the create expect that revision. Returns -EEXIST
  * if the key has a value. */
-static int use_revision_of_delete_marker(domus_stack *stack, const domi_kv *kv, change *frame,
-                                         const domus_answer *answer)
+static int expect_revision_of_delete_marker(domus_stack *stack, const domi_kv *kv, change *frame,
+                                            const domus_answer *answer)
 {
     const domus_nats_kv_put *put = domus_asked(stack, &domus_nats_kv_put_type);
     domus_nats_kv_entry entry = {0};
@@ -228,7 +232,7 @@ DOMUS_SEQUENCE(serve_put, change)
     DOMUS_BEGIN;
     {
         const domus_nats_kv_put *put = message;
-        int error = check_kv_put(put);
+        int error = check_asked_change_of_key(put);
         if (error != 0 || put == NULL) /* `message` is not NULL in the first turn of a sequence */
             return error;
         frame->is_conditional = put->condition != DOMUS_NATS_KV_ALWAYS;
@@ -236,16 +240,16 @@ DOMUS_SEQUENCE(serve_put, change)
     }
     DOMI_JS_AWAIT_OPEN(stack, &kv->js, then, answer);
     for (;;) {
-        DOMUS_AWAIT(send_change(stack, kv, frame, then));
+        DOMUS_AWAIT(send_change_of_ask_to_stream(stack, kv, frame, then));
         {
             bool is_again = false;
-            int result = handle_answer_to_change(stack, kv, frame, answer, &is_again);
+            int result = reply_with_revision_or_try_again(stack, kv, frame, answer, &is_again);
             if (!is_again)
                 return result;
         }
-        DOMUS_AWAIT(ask_for_delete_marker(stack, kv, then));
+        DOMUS_AWAIT(ask_stream_for_last_entry_of_put_key(stack, kv, then));
         {
-            int error = use_revision_of_delete_marker(stack, kv, frame, answer);
+            int error = expect_revision_of_delete_marker(stack, kv, frame, answer);
             if (error != 0)
                 return error;
         }

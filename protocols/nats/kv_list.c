@@ -28,8 +28,8 @@ static uint64_t hash_key(uint64_t seed, const char *key, uint32_t size)
 
 /* Returns the hash table's slot that has the key, or else the free slot (0) that is meant for
  * it. */
-static uint32_t *find_slot_of_key(const domi_kv_keys *keys, uint64_t seed, const char *key,
-                                  uint32_t size)
+static uint32_t *find_slot_of_key_or_free_slot(const domi_kv_keys *keys, uint64_t seed,
+                                               const char *key, uint32_t size)
 {
     uint32_t mask = keys->slots_count - 1;
     uint32_t at = (uint32_t)hash_key(seed, key, size) & mask;
@@ -53,7 +53,7 @@ static int double_hash_table(domi_kv_keys *keys, uint64_t seed)
         return -ENOMEM;
     for (uint32_t at = 0; at < keys->size;) {
         uint32_t size = (unsigned char)keys->bytes[at + 1];
-        *find_slot_of_key(&grown, seed, keys->bytes + at + HEAD, size) = at + HEAD;
+        *find_slot_of_key_or_free_slot(&grown, seed, keys->bytes + at + HEAD, size) = at + HEAD;
         at += HEAD + size;
     }
     free(keys->slots);
@@ -94,7 +94,7 @@ static int add_new_key(domi_kv_keys *keys, uint64_t seed, const char *key, uint3
     at[0] = 1;
     at[1] = (char)size;
     memcpy(at + HEAD, key, size);
-    *find_slot_of_key(keys, seed, key, size) = keys->size + HEAD;
+    *find_slot_of_key_or_free_slot(keys, seed, key, size) = keys->size + HEAD;
     keys->size += HEAD + size;
     keys->count++;
     return 0;
@@ -105,7 +105,8 @@ int domi_kv_add_entry_to_list(domi_kv_watch *watch, const domus_nats_kv_entry *e
     domi_kv_keys *keys = &watch->keys;
     domus_slice key = domus_nats_kv_key(entry);
     const char *data = domus_slice_data(key);
-    uint32_t at = keys->count != 0 ? *find_slot_of_key(keys, watch->seed, data, key.size) : 0;
+    uint32_t at =
+        keys->count != 0 ? *find_slot_of_key_or_free_slot(keys, watch->seed, data, key.size) : 0;
     bool has_value = entry->operation == DOMUS_NATS_KV_PUT;
 
     watch->met += at == 0;
@@ -139,15 +140,15 @@ static int make_answer_with_keys(const domi_kv_keys *keys, domus_nats_kv_list *r
     return domus_append_end(&lines, &ret_list->bytes);
 }
 
-int domi_kv_answer_list_and_end(domus_stack *stack, domi_kv_watch *watch)
+int domi_kv_answer_list_and_stop_watch(domus_stack *stack, domi_kv_watch *watch)
 {
     domus_nats_kv_list list;
     int error = make_answer_with_keys(&watch->keys, &list);
 
     if (error != 0)
-        return domi_kv_give_up_watch(stack, watch, error);
+        return domi_kv_stop_watch_and_tell_error(stack, watch, error);
     watch->is_initial_told = true;
-    domi_kv_end_watch_round(stack, watch);
+    domi_kv_unsubscribe_and_end_round(stack, watch);
     if (domus_kept_reply(stack, watch->asked, &domus_nats_kv_list_type, &list) != 0)
         /* the asker does not wait for the list any more, so its bytes are freed */
         domus_slice_free(list.bytes);

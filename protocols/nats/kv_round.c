@@ -17,7 +17,7 @@
 
 /* Choose at which entry the consumer of a round begins, in the server's words. `ret_from` gets the
  * first sequence number for "by_start_sequence", otherwise 0. */
-static const char *choose_begin_of_round(const domi_kv_watch *watch, uint64_t *ret_from)
+static const char *choose_first_entry_of_round(const domi_kv_watch *watch, uint64_t *ret_from)
 {
     *ret_from = 0;
     if (watch->last != 0) {
@@ -39,7 +39,7 @@ static int make_request_for_consumer(const domi_kv_watch *watch, domus_slice *re
     char filter[DOMI_KV_SUBJECT_SIZE];
     const char *pattern = watch->options.pattern;
     uint64_t from = 0;
-    const char *begin = choose_begin_of_round(watch, &from);
+    const char *begin = choose_first_entry_of_round(watch, &from);
 
     (void)snprintf(stream, sizeof stream, "KV_%s", watch->bucket);
     domi_kv_make_subject_of_key(watch->bucket, *pattern != '\0' ? pattern : ">", filter);
@@ -79,7 +79,7 @@ static int read_answer_to_consumer_create(const domus_answer *answer, made *ret_
 }
 
 /* Returns whether another try may succeed after this error. */
-static bool is_temporary_error(int error)
+static bool may_retry_round_after_error(int error)
 {
     switch (error) {
     case -ETIMEDOUT:
@@ -100,20 +100,20 @@ static bool is_temporary_error(int error)
 }
 
 /* Handle an error while a round begins: try again later, or give the watch up. */
-static int handle_error_of_new_round(domus_stack *stack, domi_kv_watch *watch, int error)
+static int retry_or_give_up_watch_after_error(domus_stack *stack, domi_kv_watch *watch, int error)
 {
     watch->is_opening = false;
     /* the watch's actor is being stopped, or the asker does not wait any more */
     if (error == -ECANCELED) {
-        domi_kv_end_watch_round(stack, watch);
+        domi_kv_unsubscribe_and_end_round(stack, watch);
         (void)domus_stop(stack, domus_self(stack));
         return error;
     }
     if (error == -ESTALE) /* the client has ended, so another try could not succeed */
-        return domi_kv_give_up_watch(stack, watch, -ESHUTDOWN);
-    if (!watch->is_accepted || !is_temporary_error(error))
-        return domi_kv_give_up_watch(stack, watch, error);
-    domi_kv_begin_new_round_later(stack, watch);
+        return domi_kv_stop_watch_and_tell_error(stack, watch, -ESHUTDOWN);
+    if (!watch->is_accepted || !may_retry_round_after_error(error))
+        return domi_kv_stop_watch_and_tell_error(stack, watch, error);
+    domi_kv_end_round_and_begin_next_later(stack, watch);
     return 0;
 }
 
@@ -129,7 +129,8 @@ static int answer_watch_or_keep_list_ask(domus_stack *stack, domi_kv_watch *watc
                           : domus_reply(stack, &domus_nats_kv_watching_type, &watching);
 }
 
-static int resume_after_making_consumer(domus_stack *stack, void *self, const domus_answer *answer)
+static int begin_live_round_of_made_consumer(domus_stack *stack, void *self,
+                                             const domus_answer *answer)
 {
     domi_kv_watch *watch = self;
     made consumer = {0};
@@ -142,7 +143,7 @@ static int resume_after_making_consumer(domus_stack *stack, void *self, const do
     if (error == 0)
         error = answer_watch_or_keep_list_ask(stack, watch);
     if (error != 0)
-        return handle_error_of_new_round(stack, watch, error);
+        return retry_or_give_up_watch_after_error(stack, watch, error);
     if (watch->options.changes_only && watch->options.from == 0)
         /* later rounds begin at the same entry as this one */
         watch->options.from = consumer.before + 1;
@@ -158,8 +159,8 @@ static int resume_after_making_consumer(domus_stack *stack, void *self, const do
     return 0;
 }
 
-static int resume_after_subscribing_to_inbox(domus_stack *stack, void *self,
-                                             const domus_answer *answer)
+static int ask_to_make_consumer_for_inbox(domus_stack *stack, void *self,
+                                          const domus_answer *answer)
 {
     domi_kv_watch *watch = self;
     domus_slice body = {NULL, 0, 0};
@@ -168,14 +169,14 @@ static int resume_after_subscribing_to_inbox(domus_stack *stack, void *self,
     if (error == 0 && answer->type != &domus_nats_subscription_type)
         error = -EPROTO;
     if (error != 0)
-        return handle_error_of_new_round(stack, watch, error);
+        return retry_or_give_up_watch_after_error(stack, watch, error);
     watch->subscription = ((const domus_nats_subscription *)answer->payload)->number;
     watch->next = 1;
     int result = make_request_for_consumer(watch, &body);
     if (result == 0)
-        result = domi_js_ask_server(stack, watch->client, body, resume_after_making_consumer,
+        result = domi_js_ask_server(stack, watch->client, body, begin_live_round_of_made_consumer,
                                     "$JS.API.CONSUMER.CREATE.KV_%s", watch->bucket);
-    return result < 0 ? handle_error_of_new_round(stack, watch, result) : result;
+    return result < 0 ? retry_or_give_up_watch_after_error(stack, watch, result) : result;
 }
 
 int domi_kv_begin_watch_round(domus_stack *stack, domi_kv_watch *watch)
@@ -185,7 +186,7 @@ int domi_kv_begin_watch_round(domus_stack *stack, domi_kv_watch *watch)
     if (watch->is_opening)
         return 0;
     if (watch->is_list && watch->round == DOMI_KV_ROUNDS_MAX)
-        return domi_kv_give_up_watch(stack, watch, -EAGAIN);
+        return domi_kv_stop_watch_and_tell_error(stack, watch, -EAGAIN);
     watch->has_no_timer = false;
     domi_js_make_inbox_name(&watch->random, watch->inbox);
     int result = domus_nats_subscribe_make(watch->inbox, NULL, &subscribe);
@@ -200,9 +201,9 @@ int domi_kv_begin_watch_round(domus_stack *stack, domi_kv_watch *watch)
             watch->last = 0;
         }
         result = domus_ask(stack, watch->client, &domus_nats_subscribe_type, &subscribe,
-                           resume_after_subscribing_to_inbox);
+                           ask_to_make_consumer_for_inbox);
         if (result < 0)
             domus_nats_subscribe_type.release(&subscribe);
     }
-    return result < 0 ? handle_error_of_new_round(stack, watch, result) : result;
+    return result < 0 ? retry_or_give_up_watch_after_error(stack, watch, result) : result;
 }

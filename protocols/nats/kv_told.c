@@ -17,20 +17,21 @@
 
 /* Handle that the watcher has refused a notice: end the round, and begin another later if the
  * watcher lives. Returns `error`. */
-static int handle_refused_notice(domus_stack *stack, domi_kv_watch *watch, int error)
+static int end_round_after_watcher_refused_notice(domus_stack *stack, domi_kv_watch *watch,
+                                                  int error)
 {
     if (error == -ESTALE) {
-        domi_kv_end_watch_round(stack, watch);
+        domi_kv_unsubscribe_and_end_round(stack, watch);
         (void)domus_stop(stack, domus_self(stack));
         return error;
     }
     if (error == -ENOBUFS &&
         /* when the watcher's mailbox has room again, an event begins the next round */
         domus_watch_room(stack, watch->options.to, NULL) == 0) {
-        domi_kv_end_watch_round(stack, watch);
+        domi_kv_unsubscribe_and_end_round(stack, watch);
         return error;
     }
-    domi_kv_begin_new_round_later(stack, watch);
+    domi_kv_end_round_and_begin_next_later(stack, watch);
     return error;
 }
 
@@ -39,12 +40,12 @@ int domi_kv_tell_end_of_initial_entries(domus_stack *stack, domi_kv_watch *watch
     domus_nats_kv_initial initial = {.tag = watch->options.tag, .revision = watch->last};
 
     if (watch->is_list)
-        return domi_kv_answer_list_and_end(stack, watch);
+        return domi_kv_answer_list_and_stop_watch(stack, watch);
     int error = domus_notice(stack, watch->options.to, &domus_nats_kv_initial_type, &initial);
     if (error == 0)
         watch->is_initial_told = true;
     else
-        (void)handle_refused_notice(stack, watch, error);
+        (void)end_round_after_watcher_refused_notice(stack, watch, error);
     return 0;
 }
 
@@ -57,11 +58,11 @@ static int send_entry_to_watcher(domus_stack *stack, domi_kv_watch *watch,
     entry->initial = !watch->is_initial_told;
     int error = domus_slice_keep(entry->bytes, &entry->bytes);
     if (error != 0)
-        return handle_refused_notice(stack, watch, error);
+        return end_round_after_watcher_refused_notice(stack, watch, error);
     error = domus_notice(stack, watch->options.to, &domus_nats_kv_entry_type, entry);
     if (error != 0) {
         domus_slice_free(entry->bytes);
-        return handle_refused_notice(stack, watch, error);
+        return end_round_after_watcher_refused_notice(stack, watch, error);
     }
     return 0;
 }
@@ -74,7 +75,7 @@ static int pass_entry_to_list_or_watcher(domus_stack *stack, domi_kv_watch *watc
     if (watch->is_list) {
         int error = domi_kv_add_entry_to_list(watch, entry);
         if (error != 0)
-            (void)domi_kv_give_up_watch(stack, watch, error);
+            (void)domi_kv_stop_watch_and_tell_error(stack, watch, error);
         return error;
     }
     if (watch->options.ignore_deletes && entry->operation != DOMUS_NATS_KV_PUT)
@@ -84,19 +85,19 @@ static int pass_entry_to_list_or_watcher(domus_stack *stack, domi_kv_watch *watc
 
 /* Returns whether all initial entries have come, or so many others that some of the initial ones
  * must be gone. While keys change, nats-server 2.9 says too early that none is pending. */
-static bool has_all_initial_entries(const domi_kv_watch *watch)
+static bool have_all_initial_entries_come(const domi_kv_watch *watch)
 {
     return watch->met >= watch->there || watch->next > 2 * watch->there + MORE;
 }
 
-static int handle_delivered_entry(domus_stack *stack, domi_kv_watch *watch,
-                                  const domus_nats_message *message)
+static int pass_on_delivered_entry_in_order(domus_stack *stack, domi_kv_watch *watch,
+                                            const domus_nats_message *message)
 {
     domus_nats_stream_message read;
     domus_nats_kv_entry entry;
     domi_js_place place;
 
-    if (domi_js_read_place_of_message(domus_nats_reply_to(message), &place) != 0 ||
+    if (domi_js_read_place_in_ack_subject(domus_nats_reply_to(message), &place) != 0 ||
         domi_js_read_delivered_message(message, &read) != 0)
         /* the message is no valid delivery, so a stranger who has found the inbox has sent it */
         return 0;
@@ -106,7 +107,7 @@ static int handle_delivered_entry(domus_stack *stack, domi_kv_watch *watch,
          * sent it */
         return 0;
     if (place.consumer_sequence != watch->next || place.sequence < watch->last) {
-        domi_kv_begin_new_round_later(stack, watch);
+        domi_kv_end_round_and_begin_next_later(stack, watch);
         return 0;
     }
     watch->next++;
@@ -119,14 +120,14 @@ static int handle_delivered_entry(domus_stack *stack, domi_kv_watch *watch,
         watch->met += !watch->is_list;
         watch->backoff_ns = DOMI_KV_BACKOFF_MIN;
     }
-    if (place.pending == 0 && !watch->is_initial_told && has_all_initial_entries(watch))
+    if (place.pending == 0 && !watch->is_initial_told && have_all_initial_entries_come(watch))
         return domi_kv_tell_end_of_initial_entries(stack, watch);
     return 0;
 }
 
 /* Publish an empty message to `subject`, by which the server hears that it may go on sending. */
-static void confirm_flow_to_server(domus_stack *stack, const domi_kv_watch *watch,
-                                   domus_slice subject)
+static void publish_confirmation_of_flow(domus_stack *stack, const domi_kv_watch *watch,
+                                         domus_slice subject)
 {
     domus_nats_publish publish = {0};
 
@@ -139,19 +140,19 @@ static void confirm_flow_to_server(domus_stack *stack, const domi_kv_watch *watc
 /* Handle the count of deliveries that a heartbeat of the server tells. A server that sends a
  * heartbeat has no more entries to deliver, unless it waits for this watch (`is_stalled`), so the
  * initial entries count as complete even if some were replaced and never came. */
-static void handle_delivered_count(domus_stack *stack, domi_kv_watch *watch, uint64_t delivered,
-                                   bool is_stalled)
+static void compare_with_count_of_heartbeat(domus_stack *stack, domi_kv_watch *watch,
+                                            uint64_t delivered, bool is_stalled)
 {
     if (delivered != watch->next - 1)
-        domi_kv_begin_new_round_later(stack, watch);
+        domi_kv_end_round_and_begin_next_later(stack, watch);
     else if (!is_stalled && !watch->is_initial_told)
         (void)domi_kv_tell_end_of_initial_entries(stack, watch);
 }
 
 /* Handle a status message of the server: a heartbeat, or a request to confirm that the watch has
  * handled all messages before it. */
-static void handle_status_of_server(domus_stack *stack, domi_kv_watch *watch,
-                                    const domus_nats_message *message)
+static void use_heartbeat_or_confirm_flow(domus_stack *stack, domi_kv_watch *watch,
+                                          const domus_nats_message *message)
 {
     domus_slice value;
     uint64_t delivered = 0;
@@ -160,25 +161,25 @@ static void handle_status_of_server(domus_stack *stack, domi_kv_watch *watch,
 
     /* any status but 100: the consumer was removed, or its server has ended */
     if (message->status != 100) {
-        domi_kv_begin_new_round_later(stack, watch);
+        domi_kv_end_round_and_begin_next_later(stack, watch);
         return;
     }
-    confirm_flow_to_server(stack, watch, domus_nats_reply_to(message));
+    publish_confirmation_of_flow(stack, watch, domus_nats_reply_to(message));
     is_stalled = domus_nats_header(message, "Nats-Consumer-Stalled", &from, &value) == 0;
     if (is_stalled)
-        confirm_flow_to_server(stack, watch, value);
+        publish_confirmation_of_flow(stack, watch, value);
     from = 0;
     if (domus_nats_header(message, "Nats-Last-Consumer", &from, &value) == 0 &&
         domi_js_read_number(domus_slice_data(value), value.size, &delivered) == 0)
-        handle_delivered_count(stack, watch, delivered, is_stalled);
+        compare_with_count_of_heartbeat(stack, watch, delivered, is_stalled);
 }
 
-int domi_kv_handle_message_of_round(domus_stack *stack, domi_kv_watch *watch,
-                                    const domus_nats_message *message)
+int domi_kv_take_entry_or_status_of_round(domus_stack *stack, domi_kv_watch *watch,
+                                          const domus_nats_message *message)
 {
     watch->heard_ns = domus_now_ns(stack);
     if (domi_js_is_delivery_of_consumer(message))
-        return handle_delivered_entry(stack, watch, message);
-    handle_status_of_server(stack, watch, message);
+        return pass_on_delivered_entry_in_order(stack, watch, message);
+    use_heartbeat_or_confirm_flow(stack, watch, message);
     return 0;
 }

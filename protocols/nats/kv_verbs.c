@@ -26,9 +26,9 @@ int domus_nats_kv_read(domus_stack *stack, domus_address bucket, const char *key
 }
 
 /* Ask the bucket's actor for a change of a key. `value` is copied. */
-static int ask_for_change(domus_stack *stack, domus_address bucket, const char *key,
-                          const void *value, size_t size, domus_nats_kv_put *put,
-                          uint64_t timeout_ns, domus_resumed *then)
+static int ask_bucket_for_change_of_key(domus_stack *stack, domus_address bucket, const char *key,
+                                        const void *value, size_t size, domus_nats_kv_put *put,
+                                        uint64_t timeout_ns, domus_resumed *then)
 {
     int error = copy_key_into_ask(put->key, key);
 
@@ -47,7 +47,7 @@ int domus_nats_kv_write(domus_stack *stack, domus_address bucket, const char *ke
 {
     domus_nats_kv_put put = {.operation = DOMUS_NATS_KV_PUT};
 
-    return ask_for_change(stack, bucket, key, value, size, &put, timeout_ns, then);
+    return ask_bucket_for_change_of_key(stack, bucket, key, value, size, &put, timeout_ns, then);
 }
 
 int domus_nats_kv_create(domus_stack *stack, domus_address bucket, const char *key,
@@ -55,7 +55,7 @@ int domus_nats_kv_create(domus_stack *stack, domus_address bucket, const char *k
 {
     domus_nats_kv_put put = {.condition = DOMUS_NATS_KV_IF_NONE};
 
-    return ask_for_change(stack, bucket, key, value, size, &put, timeout_ns, then);
+    return ask_bucket_for_change_of_key(stack, bucket, key, value, size, &put, timeout_ns, then);
 }
 
 int domus_nats_kv_update(domus_stack *stack, domus_address bucket, const char *key,
@@ -64,13 +64,14 @@ int domus_nats_kv_update(domus_stack *stack, domus_address bucket, const char *k
 {
     domus_nats_kv_put put = {.condition = DOMUS_NATS_KV_IF_REVISION, .revision = revision};
 
-    return ask_for_change(stack, bucket, key, value, size, &put, timeout_ns, then);
+    return ask_bucket_for_change_of_key(stack, bucket, key, value, size, &put, timeout_ns, then);
 }
 
 /* Ask the bucket's actor to delete or purge a key. */
-static int ask_for_removal(domus_stack *stack, domus_address bucket, const char *key,
-                           domus_nats_kv_operation operation, uint64_t revision,
-                           uint64_t timeout_ns, domus_resumed *then)
+static int ask_bucket_to_delete_or_purge_key(domus_stack *stack, domus_address bucket,
+                                             const char *key, domus_nats_kv_operation operation,
+                                             uint64_t revision, uint64_t timeout_ns,
+                                             domus_resumed *then)
 {
     domus_nats_kv_put put = {
         .operation = (uint8_t)operation,
@@ -78,17 +79,19 @@ static int ask_for_removal(domus_stack *stack, domus_address bucket, const char 
         .revision = revision,
     };
 
-    return ask_for_change(stack, bucket, key, NULL, 0, &put, timeout_ns, then);
+    return ask_bucket_for_change_of_key(stack, bucket, key, NULL, 0, &put, timeout_ns, then);
 }
 
 int domus_nats_kv_delete(domus_stack *stack, domus_address bucket, const char *key,
                          uint64_t revision, uint64_t timeout_ns, domus_resumed *then)
 {
-    return ask_for_removal(stack, bucket, key, DOMUS_NATS_KV_DELETE, revision, timeout_ns, then);
+    return ask_bucket_to_delete_or_purge_key(stack, bucket, key, DOMUS_NATS_KV_DELETE, revision,
+                                             timeout_ns, then);
 }
 
 int domus_nats_kv_purge(domus_stack *stack, domus_address bucket, const char *key,
                         uint64_t revision, uint64_t timeout_ns, domus_resumed *then)
 {
-    return ask_for_removal(stack, bucket, key, DOMUS_NATS_KV_PURGE, revision, timeout_ns, then);
+    return ask_bucket_to_delete_or_purge_key(stack, bucket, key, DOMUS_NATS_KV_PURGE, revision,
+                                             timeout_ns, then);
 }

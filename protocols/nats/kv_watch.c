@@ -21,7 +21,7 @@
 static const domus_type beat_type = {.name = "nats_kv_beat"};
 static const domus_type unasked_type = {.name = "nats_kv_unasked"};
 
-static int on_mount(domus_stack *stack, void *self)
+static int arm_timer_for_first_ask_at_mount(domus_stack *stack, void *self)
 {
     (void)self;
     return domus_after(stack, UNASKED_NS, &unasked_type, NULL, NULL);
@@ -29,7 +29,7 @@ static int on_mount(domus_stack *stack, void *self)
 
 /* End the actor of a watch if its ask has not come in time, because then the asker does not wait
  * any more. */
-static int end_watch_if_not_asked(domus_stack *stack, void *self, const void *payload)
+static int stop_watch_without_ask_at_timer(domus_stack *stack, void *self, const void *payload)
 {
     const domi_kv_watch *watch = self;
 
@@ -47,15 +47,15 @@ static int begin_first_round(domus_stack *stack, domi_kv_watch *watch)
     if (options->heartbeat_ns < HEARTBEAT_LEAST || options->heartbeat_ns > HEARTBEAT_MOST ||
         options->from > INT64_MAX || (options->from != 0 && options->changes_only) ||
         (*options->pattern != '\0' && !domi_kv_is_valid_key_pattern(options->pattern)))
-        return domi_kv_give_up_watch(stack, watch, -EINVAL);
+        return domi_kv_stop_watch_and_tell_error(stack, watch, -EINVAL);
     watch->backoff_ns = DOMI_KV_BACKOFF_MIN;
     int error = domus_every(stack, options->heartbeat_ns, &beat_type, NULL, NULL);
     if (error != 0)
-        return domi_kv_give_up_watch(stack, watch, error);
+        return domi_kv_stop_watch_and_tell_error(stack, watch, error);
     return domi_kv_begin_watch_round(stack, watch);
 }
 
-static int on_ask_to_watch(domus_stack *stack, void *self, const void *payload)
+static int watch_watcher_and_begin_first_round(domus_stack *stack, void *self, const void *payload)
 {
     domi_kv_watch *watch = self;
     const domus_address nobody = {NULL, 0};
@@ -64,14 +64,14 @@ static int on_ask_to_watch(domus_stack *stack, void *self, const void *payload)
     if (domus_address_equals(watch->options.to, nobody))
         watch->options.to = domus_sender(stack);
     if (domus_address_equals(watch->options.to, nobody))
-        return domi_kv_give_up_watch(stack, watch, -EINVAL);
+        return domi_kv_stop_watch_and_tell_error(stack, watch, -EINVAL);
     int error = domus_watch_actor(stack, watch->options.to, NULL);
     if (error != 0)
-        return domi_kv_give_up_watch(stack, watch, error);
+        return domi_kv_stop_watch_and_tell_error(stack, watch, error);
     return begin_first_round(stack, watch);
 }
 
-static int on_ask_for_list(domus_stack *stack, void *self, const void *payload)
+static int begin_first_round_of_key_list(domus_stack *stack, void *self, const void *payload)
 {
     domi_kv_watch *watch = self;
     const domus_nats_kv_keys *keys = payload;
@@ -84,13 +84,14 @@ static int on_ask_for_list(domus_stack *stack, void *self, const void *payload)
 
 /* Put the current message aside until the round's consumer is made. A message that does not fit is
  * dropped; the number of the next delivery then shows that it is missing. */
-static void put_message_aside(domus_stack *stack, domi_kv_watch *watch, uint32_t size)
+static void stash_message_until_consumer_is_made(domus_stack *stack, domi_kv_watch *watch,
+                                                 uint32_t size)
 {
     if (watch->aside <= DOMI_KV_ASIDE_MAX && domus_stash(stack) == 0)
         watch->aside += size;
 }
 
-static int on_message_of_inbox(domus_stack *stack, void *self, const void *payload)
+static int use_message_if_of_current_round(domus_stack *stack, void *self, const void *payload)
 {
     domi_kv_watch *watch = self;
     const domus_nats_message *message = payload;
@@ -98,14 +99,14 @@ static int on_message_of_inbox(domus_stack *stack, void *self, const void *paylo
     if (message->tag != watch->round)
         return 0; /* the message belongs to a round that has ended, so it is ignored */
     if (watch->is_opening) {
-        put_message_aside(stack, watch, message->bytes.size);
+        stash_message_until_consumer_is_made(stack, watch, message->bytes.size);
         return 0;
     }
-    return watch->is_live ? domi_kv_handle_message_of_round(stack, watch, message) : 0;
+    return watch->is_live ? domi_kv_take_entry_or_status_of_round(stack, watch, message) : 0;
 }
 
 /* Begin the next round of a watch, because its delay is over or the watcher has room again. */
-static int begin_round_again(domus_stack *stack, void *self, const void *payload)
+static int begin_next_round_unless_live(domus_stack *stack, void *self, const void *payload)
 {
     domi_kv_watch *watch = self;
 
@@ -113,54 +114,55 @@ static int begin_round_again(domus_stack *stack, void *self, const void *payload
     return watch->is_live ? 0 : domi_kv_begin_watch_round(stack, watch);
 }
 
-static int on_room_in_watcher_mailbox(domus_stack *stack, void *self, const void *payload)
+static int begin_round_if_mailbox_has_room_again(domus_stack *stack, void *self,
+                                                 const void *payload)
 {
     const domus_down *down = payload;
 
     if (down->reason != 0)
         return domus_stop(stack, domus_self(stack));
-    return begin_round_again(stack, self, payload);
+    return begin_next_round_unless_live(stack, self, payload);
 }
 
-static int handle_ended_actor(domus_stack *stack, void *self, const void *payload)
+static int stop_watch_whose_watcher_has_ended(domus_stack *stack, void *self, const void *payload)
 {
     domi_kv_watch *watch = self;
 
     (void)payload;
-    domi_kv_end_watch_round(stack, watch);
+    domi_kv_unsubscribe_and_end_round(stack, watch);
     return domus_stop(stack, domus_self(stack));
 }
 
 /* Check whether the server still sends heartbeats for this watch: after more than two intervals of
  * silence the round ends. Also begin the round for which no timer could be set. */
-static int check_heartbeat_of_server(domus_stack *stack, void *self, const void *payload)
+static int end_round_if_server_is_silent(domus_stack *stack, void *self, const void *payload)
 {
     domi_kv_watch *watch = self;
     uint64_t silent_ns = domus_now_ns(stack) - watch->heard_ns;
 
     (void)payload;
     if (watch->is_live && silent_ns > watch->options.heartbeat_ns * 2)
-        domi_kv_begin_new_round_later(stack, watch);
+        domi_kv_end_round_and_begin_next_later(stack, watch);
     return watch->has_no_timer ? domi_kv_begin_watch_round(stack, watch) : 0;
 }
 
-static void on_stop(domus_stack *stack, void *self)
+static void end_round_and_free_list_at_stop(domus_stack *stack, void *self)
 {
     domi_kv_watch *watch = self;
 
-    domi_kv_end_watch_round(stack, watch);
+    domi_kv_unsubscribe_and_end_round(stack, watch);
     domi_kv_free_keys_of_list(watch);
 }
 
 static const domus_on rows[] = {
-    {.type = &domus_nats_message_type, .handle = on_message_of_inbox},
-    {.type = &domus_nats_kv_watch_type, .handle = on_ask_to_watch},
-    {.type = &domus_nats_kv_keys_type, .handle = on_ask_for_list},
-    {.type = &unasked_type, .handle = end_watch_if_not_asked},
-    {.type = &beat_type, .handle = check_heartbeat_of_server},
-    {.type = &domi_kv_again_type, .handle = begin_round_again},
-    {.type = &domus_room_type, .handle = on_room_in_watcher_mailbox},
-    {.type = &domus_down_type, .handle = handle_ended_actor},
+    {.type = &domus_nats_message_type, .handle = use_message_if_of_current_round},
+    {.type = &domus_nats_kv_watch_type, .handle = watch_watcher_and_begin_first_round},
+    {.type = &domus_nats_kv_keys_type, .handle = begin_first_round_of_key_list},
+    {.type = &unasked_type, .handle = stop_watch_without_ask_at_timer},
+    {.type = &beat_type, .handle = end_round_if_server_is_silent},
+    {.type = &domi_kv_again_type, .handle = begin_next_round_unless_live},
+    {.type = &domus_room_type, .handle = begin_round_if_mailbox_has_room_again},
+    {.type = &domus_down_type, .handle = stop_watch_whose_watcher_has_ended},
     {.type = NULL},
 };
 
@@ -169,6 +171,6 @@ const domus_behaviour domi_kv_watch_behaviour = {
     .kind = DOMUS_STATE,
     .state_size = sizeof(domi_kv_watch),
     .on = rows,
-    .on_mount = on_mount,
-    .on_stop = on_stop,
+    .on_mount = arm_timer_for_first_ask_at_mount,
+    .on_stop = end_round_and_free_list_at_stop,
 };

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-int domi_nats_on_ask_for_status(domus_stack *stack, void *self, const void *payload)
+int domi_nats_reply_with_status_of_client(domus_stack *stack, void *self, const void *payload)
 {
     const domi_nats_client *client = self;
     domus_nats_status status = client->counted;

@@ -61,8 +61,9 @@ static inline domi_nats_bytes domi_nats_bytes_of_slice(domus_slice slice)
 
 /* Returns the bytes of a part of a message to send: those of the slice, or the `size` bytes at `at`
  * in the message itself. */
-static inline domi_nats_bytes domi_nats_bytes_of_part(const domus_nats_publish *publish,
-                                                      domus_slice slice, uint8_t at, uint8_t size)
+static inline domi_nats_bytes
+domi_nats_bytes_of_slice_or_inline_part(const domus_nats_publish *publish, domus_slice slice,
+                                        uint8_t at, uint8_t size)
 {
     if (slice.size != 0)
         return domi_nats_bytes_of_slice(slice);
@@ -71,24 +72,25 @@ static inline domi_nats_bytes domi_nats_bytes_of_part(const domus_nats_publish *
 
 static inline domi_nats_bytes domi_nats_subject_of_publish(const domus_nats_publish *publish)
 {
-    return domi_nats_bytes_of_part(publish, publish->subject, publish->subject_at,
-                                   publish->subject_size);
+    return domi_nats_bytes_of_slice_or_inline_part(publish, publish->subject, publish->subject_at,
+                                                   publish->subject_size);
 }
 
 static inline domi_nats_bytes domi_nats_reply_of_publish(const domus_nats_publish *publish)
 {
-    return domi_nats_bytes_of_part(publish, publish->reply, publish->reply_at, publish->reply_size);
+    return domi_nats_bytes_of_slice_or_inline_part(publish, publish->reply, publish->reply_at,
+                                                   publish->reply_size);
 }
 
 static inline domi_nats_bytes domi_nats_payload_of_publish(const domus_nats_publish *publish)
 {
-    return domi_nats_bytes_of_part(publish, publish->payload, publish->payload_at,
-                                   publish->payload_size);
+    return domi_nats_bytes_of_slice_or_inline_part(publish, publish->payload, publish->payload_at,
+                                                   publish->payload_size);
 }
 
 /* Check whether the subject, reply subject and sizes of a message to send are valid (encode.c).
  * Returns 0; -EINVAL; -EMSGSIZE. */
-int domi_nats_check_publish(const domus_nats_publish *publish, domi_nats_bytes reply);
+int domi_nats_check_parts_of_publish(const domus_nats_publish *publish, domi_nats_bytes reply);
 
 /* Returns whether the parts that a message has inside lie within its bytes; a user may have filled
  * it wrongly. */

@@ -36,8 +36,8 @@ static uint16_t crc16_of_seed(const uint8_t *bytes, size_t size)
 
 /* Write bytes as digits of `width` bits each (base32 or base64url), with a zero byte at the end of
  * the text. */
-static void write_bytes_as_digits(const uint8_t *bytes, size_t size, uint32_t width,
-                                  const char *digits, char *text)
+static void write_bytes_as_base_digits(const uint8_t *bytes, size_t size, uint32_t width,
+                                       const char *digits, char *text)
 {
     uint32_t bits = 0, have = 0;
 
@@ -106,7 +106,7 @@ static void write_public_key(const uint8_t key[KEY_BYTES], char text[DOMUS_NATS_
     uint16_t sum = crc16_of_seed(bytes, 1 + KEY_BYTES);
     bytes[1 + KEY_BYTES] = (uint8_t)sum;
     bytes[2 + KEY_BYTES] = (uint8_t)(sum >> 8);
-    write_bytes_as_digits(bytes, sizeof bytes, 5, base32, text);
+    write_bytes_as_base_digits(bytes, sizeof bytes, 5, base32, text);
 }
 
 /* Sign data with a key, and write the signature as text. Returns 0; -ENOMEM. */
@@ -122,7 +122,7 @@ static int sign_data_with_key(EVP_PKEY *pair, const void *data, size_t size,
     EVP_MD_CTX_free(context);
     if (!done)
         return -ENOMEM;
-    write_bytes_as_digits(signature, sizeof signature, 6, base64url, text);
+    write_bytes_as_base_digits(signature, sizeof signature, 6, base64url, text);
     return 0;
 }
 

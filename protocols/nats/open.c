@@ -32,7 +32,7 @@ static int copy_text_of_option(char *to, size_t room, const char *text)
     return domi_nats_is_utf8(to) ? 0 : -EINVAL;
 }
 
-static int read_texts_of_options(const domus_nats_options *options, domi_nats_client *client)
+static int copy_all_texts_of_options(const domus_nats_options *options, domi_nats_client *client)
 {
     int error = copy_text_of_option(client->name, sizeof client->name, options->name);
 
@@ -211,7 +211,7 @@ static int check_and_prepare_client(domus_stack *stack, const domus_nats_options
     if (error == 0)
         error = check_front_stages(options);
     if (error == 0)
-        error = read_texts_of_options(options, client);
+        error = copy_all_texts_of_options(options, client);
     if (error == 0)
         error = read_list_of_servers(options->servers, client, &wrong);
     if (error == 0)
@@ -251,7 +251,7 @@ static int check_all_options(const domus_nats_options *options, domi_nats_client
     } else if (result == 0 && (result = check_front_stages(options)) != 0) {
         field = "front";
         reason = "a stage is wrong";
-    } else if (result == 0 && (result = read_texts_of_options(options, client)) != 0) {
+    } else if (result == 0 && (result = copy_all_texts_of_options(options, client)) != 0) {
         field = "texts";
         reason = result == -E2BIG ? "one is too long" : "one is not UTF-8";
     } else if (result == 0 &&

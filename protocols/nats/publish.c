@@ -41,8 +41,8 @@ bool domi_nats_are_inline_parts_valid(const domus_nats_publish *publish)
 }
 
 /* Copy bytes into the message itself if there is room, otherwise into a new slice. */
-static int put_copy_of_bytes(domus_nats_publish *publish, const void *data, size_t size,
-                             domus_slice *slice, uint8_t *at, uint8_t *inline_size)
+static int copy_bytes_inline_or_to_slice(domus_nats_publish *publish, const void *data, size_t size,
+                                         domus_slice *slice, uint8_t *at, uint8_t *inline_size)
 {
     if (publish->used <= DOMUS_NATS_INLINE && size <= DOMUS_NATS_INLINE - publish->used) {
         if (size != 0)
@@ -55,12 +55,12 @@ static int put_copy_of_bytes(domus_nats_publish *publish, const void *data, size
     return domus_slice_copy(data, size, slice);
 }
 
-static int set_subject_of_publish(domus_nats_publish *publish, domi_nats_bytes subject)
+static int check_and_set_subject_of_publish(domus_nats_publish *publish, domi_nats_bytes subject)
 {
     if (!domi_nats_is_valid_subject(subject))
         return -EINVAL;
-    return put_copy_of_bytes(publish, subject.data, subject.size, &publish->subject,
-                             &publish->subject_at, &publish->subject_size);
+    return copy_bytes_inline_or_to_slice(publish, subject.data, subject.size, &publish->subject,
+                                         &publish->subject_at, &publish->subject_size);
 }
 
 static domi_nats_bytes bytes_of_text(const char *text)
@@ -72,7 +72,7 @@ static domi_nats_bytes bytes_of_text(const char *text)
 
 int domus_nats_set_subject(domus_nats_publish *publish, const char *subject)
 {
-    return set_subject_of_publish(publish, bytes_of_text(subject));
+    return check_and_set_subject_of_publish(publish, bytes_of_text(subject));
 }
 
 int domus_nats_set_reply(domus_nats_publish *publish, const char *reply)
@@ -81,19 +81,20 @@ int domus_nats_set_reply(domus_nats_publish *publish, const char *reply)
 
     if (!domi_nats_is_valid_subject(bytes))
         return -EINVAL;
-    return put_copy_of_bytes(publish, bytes.data, bytes.size, &publish->reply, &publish->reply_at,
-                             &publish->reply_size);
+    return copy_bytes_inline_or_to_slice(publish, bytes.data, bytes.size, &publish->reply,
+                                         &publish->reply_at, &publish->reply_size);
 }
 
 int domus_nats_set_payload(domus_nats_publish *publish, const void *data, size_t size)
 {
-    return put_copy_of_bytes(publish, data, size, &publish->payload, &publish->payload_at,
-                             &publish->payload_size);
+    return copy_bytes_inline_or_to_slice(publish, data, size, &publish->payload,
+                                         &publish->payload_at, &publish->payload_size);
 }
 
 int domus_nats_set_reply_of(domus_nats_publish *publish, const domus_nats_message *message)
 {
-    return set_subject_of_publish(publish, domi_nats_bytes_of_slice(domus_nats_reply_to(message)));
+    return check_and_set_subject_of_publish(publish,
+                                            domi_nats_bytes_of_slice(domus_nats_reply_to(message)));
 }
 
 void domus_nats_publish_free(domus_nats_publish *publish)

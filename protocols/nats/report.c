@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-void domi_nats_report_happening(domus_stack *stack, const domi_nats_client *client,
-                                domus_nats_happening happening, int error, const char *text)
+void domi_nats_send_event_to_user(domus_stack *stack, const domi_nats_client *client,
+                                  domus_nats_happening happening, int error, const char *text)
 {
     domus_nats_event event = {.happening = happening, .error = error};
 

@@ -4,13 +4,13 @@
 
 #include <errno.h>
 
-bool domi_nats_may_send_now(const domi_nats_client *client)
+bool domi_nats_may_send_without_queue(const domi_nats_client *client)
 {
     return domi_nats_is_logged_in(client) && client->first == NULL &&
-           domi_nats_has_renewed_subscriptions(client) && domi_nats_has_connection_room(client);
+           domi_nats_are_subscriptions_renewed(client) && domi_nats_has_send_window_room(client);
 }
 
-int domi_nats_refuse_current_message(domus_stack *stack, domi_nats_client *client, int error)
+int domi_nats_count_and_fail_current_ask(domus_stack *stack, domi_nats_client *client, int error)
 {
     client->counted.refused++;
     /* if the refused message is a notice, there is nobody to answer, and this call does nothing */
@@ -18,7 +18,8 @@ int domi_nats_refuse_current_message(domus_stack *stack, domi_nats_client *clien
     return 0;
 }
 
-int domi_nats_check_fits_server(const domi_nats_client *client, const domus_nats_publish *publish)
+int domi_nats_check_against_server_limits(const domi_nats_client *client,
+                                          const domus_nats_publish *publish)
 {
     if (client->max_payload != 0 && domi_nats_size_of_publish(publish) > client->max_payload)
         return -EMSGSIZE;
@@ -28,7 +29,7 @@ int domi_nats_check_fits_server(const domi_nats_client *client, const domus_nats
 int domi_nats_send_publish(domus_stack *stack, domi_nats_client *client,
                            const domus_nats_publish *publish)
 {
-    int error = domi_nats_check_fits_server(client, publish);
+    int error = domi_nats_check_against_server_limits(client, publish);
 
     if (error == 0)
         error = domus_channel_send(stack, client->channel, &domus_nats_publish_type, publish);

@@ -155,8 +155,8 @@ uint64_t domi_nats_next_random_number(domi_nats_client *client)
 }
 
 /* Leave a server out of the choice of servers for a time, because it has failed. */
-static void leave_server_out(domi_nats_client *client, domi_nats_server *server, uint64_t now_ns,
-                             bool is_longest)
+static void leave_server_out_for_backoff(domi_nats_client *client, domi_nats_server *server,
+                                         uint64_t now_ns, bool is_longest)
 {
     uint64_t time_ns = client->options.backoff_min_ns;
     uint64_t most_ns = client->options.backoff_max_ns;
@@ -180,7 +180,7 @@ void domi_nats_leave_failed_server_out(domi_nats_client *client, uint64_t now_ns
     if (!client->was_ready)
         client->counted.failures++;
     if (!has_lived)
-        leave_server_out(client, server, now_ns, error == -EACCES);
+        leave_server_out_for_backoff(client, server, now_ns, error == -EACCES);
     else
         server->failures = 0;
     if (client->is_lame &&
@@ -201,7 +201,8 @@ uint32_t domi_nats_count_servers_left_out(const domi_nats_client *client, uint64
 
 /* Choose at random one of the servers that are not left out. Returns DOMI_NATS_NONE if all are left
  * out; then `ret_until_ns` gets the time at which the first one comes back. */
-static uint32_t choose_server(domi_nats_client *client, uint64_t now_ns, uint64_t *ret_until_ns)
+static uint32_t choose_random_server_not_left_out(domi_nats_client *client, uint64_t now_ns,
+                                                  uint64_t *ret_until_ns)
 {
     uint32_t chosen = DOMI_NATS_NONE, there = 0;
 
@@ -231,23 +232,25 @@ static void arm_timer_to_connect(domus_stack *stack, domi_nats_client *client, u
 
 /* Handle that an attempt to connect has failed before there was a connection: report it, and choose
  * the next server. */
-static void handle_failed_connect(domus_stack *stack, domi_nats_client *client, int error)
+static void report_failed_connect_and_choose_next(domus_stack *stack, domi_nats_client *client,
+                                                  int error)
 {
     client->was_ready = false;
     domi_nats_leave_failed_server_out(client, domus_now_ns(stack), error);
-    domi_nats_report_happening(stack, client, DOMUS_NATS_FAILED, error,
-                               client->servers[client->server].text);
+    domi_nats_send_event_to_user(stack, client, DOMUS_NATS_FAILED, error,
+                                 client->servers[client->server].text);
     arm_timer_to_connect(stack, client, 0);
 }
 
-static int on_answer_to_connect(domus_stack *stack, void *self, const domus_answer *answer)
+static int watch_made_connection_or_choose_next(domus_stack *stack, void *self,
+                                                const domus_answer *answer)
 {
     domi_nats_client *client = self;
 
     if (answer->error == -ECANCELED) /* the client is stopping, so it makes no further connect */
         return 0;
     if (answer->error != 0) {
-        handle_failed_connect(stack, client, answer->error);
+        report_failed_connect_and_choose_next(stack, client, answer->error);
         return 0;
     }
     const domus_connected *connected = answer->payload;
@@ -260,12 +263,12 @@ static int on_answer_to_connect(domus_stack *stack, void *self, const domus_answ
         /* without a watch nobody would report the end of this connection, so the connection is
          * stopped */
         (void)domus_stop(stack, client->connection);
-        handle_failed_connect(stack, client, -ENOMEM);
+        report_failed_connect_and_choose_next(stack, client, -ENOMEM);
     }
     return 0;
 }
 
-int domi_nats_on_time_to_connect(domus_stack *stack, void *self, const void *payload)
+int domi_nats_connect_at_timer_if_idle(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;
 
@@ -282,7 +285,7 @@ int domi_nats_connect_to_some_server(domus_stack *stack, domi_nats_client *clien
         .channel = &client->channel_options,
         .front = client->options.tls_first ? client->options.front : NULL};
     uint64_t now_ns = domus_now_ns(stack), until_ns;
-    uint32_t server = choose_server(client, now_ns, &until_ns);
+    uint32_t server = choose_random_server_not_left_out(client, now_ns, &until_ns);
 
     if (server == DOMI_NATS_NONE) {
         arm_timer_to_connect(stack, client, until_ns - now_ns);
@@ -296,16 +299,17 @@ int domi_nats_connect_to_some_server(domus_stack *stack, domi_nats_client *clien
     client->is_lame = false;
     client->epoch++;
     client->begun_ns = now_ns;
-    int result = domus_connect(stack, client->servers[server].text, &options, on_answer_to_connect);
+    int result = domus_connect(stack, client->servers[server].text, &options,
+                               watch_made_connection_or_choose_next);
     if (result < 0) {
-        handle_failed_connect(stack, client, result);
+        report_failed_connect_and_choose_next(stack, client, result);
         return 0;
     }
     return result;
 }
 
 /* Give up a connection if the server has not accepted the client's login in time. */
-int domi_nats_on_late_login(domus_stack *stack, void *self, const void *payload)
+int domi_nats_reset_channel_of_late_login(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;
     uint64_t epoch;

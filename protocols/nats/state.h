@@ -220,20 +220,21 @@ static inline bool domi_nats_is_logged_in(const domi_nats_client *client)
 
 /* Returns whether the connection accepts more bytes now. Requests that were forwarded to the
  * channel count as queued, too. */
-static inline bool domi_nats_has_connection_room(const domi_nats_client *client)
+static inline bool domi_nats_has_send_window_room(const domi_nats_client *client)
 {
     return domus_channel_queued(client->channel) + client->forwarded < DOMI_NATS_WINDOW;
 }
 
 /* Returns whether the client may send a message now; that is not so while earlier messages wait. */
-bool domi_nats_may_send_now(const domi_nats_client *client);
+bool domi_nats_may_send_without_queue(const domi_nats_client *client);
 
 /* Fail the current ask with `error`, or count the current notice as refused. Returns 0. */
-int domi_nats_refuse_current_message(domus_stack *stack, domi_nats_client *client, int error);
+int domi_nats_count_and_fail_current_ask(domus_stack *stack, domi_nats_client *client, int error);
 
 /* Check whether the server of the connection accepts this message: its size, and headers if it has
  * some. Returns 0 or a negative errno. */
-int domi_nats_check_fits_server(const domi_nats_client *client, const domus_nats_publish *publish);
+int domi_nats_check_against_server_limits(const domi_nats_client *client,
+                                          const domus_nats_publish *publish);
 
 /* Send a message that was checked to the server. Returns 0 or a negative errno. */
 int domi_nats_send_publish(domus_stack *stack, domi_nats_client *client,
@@ -268,7 +269,7 @@ uint32_t domi_nats_count_servers_left_out(const domi_nats_client *client, uint64
 extern const domus_type domi_nats_connect_type; /* the event on which the client connects */
 /* the event that the server's time to accept the login is over */
 extern const domus_type domi_nats_late_type;
-domus_handler domi_nats_on_time_to_connect, domi_nats_on_late_login;
+domus_handler domi_nats_connect_at_timer_if_idle, domi_nats_reset_channel_of_late_login;
 
 /* --- channel.c -------------------------------------------------------------------------------- */
 
@@ -277,20 +278,20 @@ extern const domus_behaviour domi_nats_channel_behaviour;
 /* The event, once in each ping interval, on which the channel checks whether the server still
  * answers. */
 extern const domus_type domi_nats_tick_type;
-domus_handler domi_nats_check_server_at_tick;
+domus_handler domi_nats_ping_or_reconnect_at_tick;
 
 /* --- asks.c ----------------------------------------------------------------------------------- */
 
 /* Handlers of requests and flushes in the client's actor, which forwards them to the channel or
  * lets them wait. */
-domus_handler domi_nats_on_request_in_client, domi_nats_on_flush_in_client,
-    domi_nats_on_mark_of_flush;
+domus_handler domi_nats_forward_or_queue_request, domi_nats_keep_flush_and_send_mark,
+    domi_nats_forward_flush_behind_its_mark;
 extern const domus_type domi_nats_flush_mark_type;
 
 /* Handlers of requests and flushes in the channel, which sends and keeps them, and of the event on
  * which it checks for late ones. */
-domus_handler domi_nats_on_request_in_channel, domi_nats_on_flush_in_channel,
-    domi_nats_fail_late_asks_in_slots;
+domus_handler domi_nats_send_request_in_channel, domi_nats_send_ping_of_flush_in_channel,
+    domi_nats_fail_late_asks_at_timer;
 extern const domus_type domi_nats_expire_type;
 
 /* Answer the request to which the current message, which has come to the client's inbox,
@@ -317,19 +318,19 @@ int domi_nats_queue_ask_to_wait(domus_stack *stack, domi_nats_client *client, do
  * the connection accepts now, and the rest later. */
 extern const domus_type domi_nats_pump_type;
 /* Let the client's actor send waiting messages soon, unless it is doing so already. */
-void domi_nats_send_waiting_soon(domus_stack *stack, domi_nats_client *client);
-domus_handler domi_nats_on_time_to_send_waiting;
+void domi_nats_arm_pump_of_waiting_messages(domus_stack *stack, domi_nats_client *client);
+domus_handler domi_nats_send_waiting_of_logged_in;
 
 /* The event on which waiting asks fail whose deadline has passed. */
 extern const domus_type domi_nats_look_type;
-domus_handler domi_nats_on_check_of_waiting_asks;
+domus_handler domi_nats_fail_late_waiting_asks;
 
 void domi_nats_free_waiting_messages(domi_nats_client *client);
 
 /* --- subscriptions.c -------------------------------------------------------------------------- */
 
-domus_handler domi_nats_on_ask_to_subscribe, domi_nats_on_ask_to_unsubscribe,
-    domi_nats_on_ended_subscriptions;
+domus_handler domi_nats_add_subscription_and_reply, domi_nats_limit_or_end_subscription,
+    domi_nats_free_ended_subscriptions;
 extern const domus_type domi_nats_tidy_type;
 
 /* Deliver the current message to the actor that has subscribed to it. Returns 0. */
@@ -343,29 +344,30 @@ void domi_nats_end_subscriptions_of_actor(domus_stack *stack, domi_nats_client *
 /* Send the next subscription to the server of a new connection, which knows none. Returns 0 or a
  * negative errno. */
 int domi_nats_renew_next_subscription(domus_stack *stack, domi_nats_client *client);
-static inline bool domi_nats_has_renewed_subscriptions(const domi_nats_client *client)
+static inline bool domi_nats_are_subscriptions_renewed(const domi_nats_client *client)
 {
     return client->renewed >= client->places_used;
 }
 
 /* Tell the server that the client's subscription at this place has ended. */
-int domi_nats_tell_end_of_subscription(domus_stack *stack, domi_nats_client *client,
-                                       uint32_t place);
+int domi_nats_send_unsub_of_subscription(domus_stack *stack, domi_nats_client *client,
+                                         uint32_t place);
 
 void domi_nats_free_all_subscriptions(domi_nats_client *client);
 
 /* --- report.c --------------------------------------------------------------------------------- */
 
-void domi_nats_report_happening(domus_stack *stack, const domi_nats_client *client,
-                                domus_nats_happening happening, int error, const char *text);
+void domi_nats_send_event_to_user(domus_stack *stack, const domi_nats_client *client,
+                                  domus_nats_happening happening, int error, const char *text);
 
 /* --- look.c ----------------------------------------------------------------------------------- */
 
-domus_handler domi_nats_on_ask_for_status;
+domus_handler domi_nats_reply_with_status_of_client;
 
 /* --- drain.c ---------------------------------------------------------------------------------- */
 
-domus_handler domi_nats_on_ask_to_drain, domi_nats_on_mark_of_drain, domi_nats_on_check_of_drain;
+domus_handler domi_nats_keep_drain_ask_and_send_mark, domi_nats_begin_drain_behind_its_mark,
+    domi_nats_end_drain_if_done_or_late;
 extern const domus_type domi_nats_drain_mark_type;
 extern const domus_type domi_nats_drain_step_type;
 

@@ -20,7 +20,7 @@ const domus_type domi_nats_tidy_type = {.name = "nats tidies"};
 
 /* --- places ----------------------------------------------------------------------------------- */
 
-static uint32_t *first_subscription_of_owner(domi_nats_client *client, domus_address to)
+static uint32_t *bucket_of_subscriptions_of_owner(domi_nats_client *client, domus_address to)
 {
     return &client->owners[domus_address_hash(to) & (client->places - 1)];
 }
@@ -48,7 +48,7 @@ static int double_places_of_subscriptions(domi_nats_client *client)
     for (uint32_t i = 0; i < client->places_used; i++) {
         if (grown[i].subject == NULL)
             continue;
-        uint32_t *owner = first_subscription_of_owner(client, grown[i].to);
+        uint32_t *owner = bucket_of_subscriptions_of_owner(client, grown[i].to);
         grown[i].of_owner = *owner;
         *owner = i;
     }
@@ -100,7 +100,7 @@ static uint32_t place_of_subscription(const domi_nats_client *client,
 static void free_ended_subscription(domus_stack *stack, domi_nats_client *client, uint32_t place)
 {
     domi_nats_subscription *ended = &client->subscriptions[place];
-    uint32_t *at = first_subscription_of_owner(client, ended->to);
+    uint32_t *at = bucket_of_subscriptions_of_owner(client, ended->to);
 
     while (*at != place)
         at = &client->subscriptions[*at].of_owner;
@@ -123,7 +123,7 @@ static void free_all_ended_subscriptions(domus_stack *stack, domi_nats_client *c
     }
 }
 
-int domi_nats_on_ended_subscriptions(domus_stack *stack, void *self, const void *payload)
+int domi_nats_free_ended_subscriptions(domus_stack *stack, void *self, const void *payload)
 {
     (void)payload;
     free_all_ended_subscriptions(stack, self);
@@ -132,7 +132,8 @@ int domi_nats_on_ended_subscriptions(domus_stack *stack, void *self, const void 
 
 /* Mark a subscription as ended in a turn of the channel, and leave it to the client's actor to free
  * it. */
-static void mark_subscription_as_ended(domus_stack *stack, domi_nats_client *client, uint32_t place)
+static void mark_ended_and_let_client_free_it(domus_stack *stack, domi_nats_client *client,
+                                              uint32_t place)
 {
     domi_nats_subscription *ended = &client->subscriptions[place];
 
@@ -147,7 +148,8 @@ static void mark_subscription_as_ended(domus_stack *stack, domi_nats_client *cli
 /* --- messages to the server ------------------------------------------------------------------- */
 
 /* Tell the server after how many further messages a subscription ends. */
-static int tell_server_messages_max(domus_stack *stack, domi_nats_client *client, uint32_t place)
+static int send_unsub_with_messages_left(domus_stack *stack, domi_nats_client *client,
+                                         uint32_t place)
 {
     const domi_nats_subscription *subscription = &client->subscriptions[place];
     const domus_nats_unsub unsub = {.number = number_of_subscription(client, place),
@@ -158,7 +160,8 @@ static int tell_server_messages_max(domus_stack *stack, domi_nats_client *client
 }
 
 /* Tell the server of a new subscription, and of its limit of messages. */
-static int tell_server_of_subscription(domus_stack *stack, domi_nats_client *client, uint32_t place)
+static int send_sub_and_its_limit_to_server(domus_stack *stack, domi_nats_client *client,
+                                            uint32_t place)
 {
     domi_nats_subscription *subscription = &client->subscriptions[place];
     const domus_nats_sub sub = {.number = number_of_subscription(client, place),
@@ -169,7 +172,8 @@ static int tell_server_of_subscription(domus_stack *stack, domi_nats_client *cli
     if (error != 0)
         return error;
     subscription->delivered_before = subscription->delivered;
-    return subscription->messages_max != 0 ? tell_server_messages_max(stack, client, place) : 0;
+    return subscription->messages_max != 0 ? send_unsub_with_messages_left(stack, client, place)
+                                           : 0;
 }
 
 /* Returns whether the subscription at this place was sent to the server of the current connection,
@@ -183,14 +187,15 @@ int domi_nats_renew_next_subscription(domus_stack *stack, domi_nats_client *clie
 {
     const domi_nats_subscription *next = &client->subscriptions[client->renewed];
     int error = next->subject != NULL && !next->is_finished
-                    ? tell_server_of_subscription(stack, client, client->renewed)
+                    ? send_sub_and_its_limit_to_server(stack, client, client->renewed)
                     : 0;
 
     client->renewed += error == 0;
     return error;
 }
 
-int domi_nats_tell_end_of_subscription(domus_stack *stack, domi_nats_client *client, uint32_t place)
+int domi_nats_send_unsub_of_subscription(domus_stack *stack, domi_nats_client *client,
+                                         uint32_t place)
 {
     const domi_nats_subscription *subscription = &client->subscriptions[place];
     const domus_nats_unsub unsub = {.number = number_of_subscription(client, place)};
@@ -250,7 +255,7 @@ static int make_subscription_of_ask(domus_stack *stack, domi_nats_client *client
         free(made.subject);
         return error;
     }
-    uint32_t *owner = first_subscription_of_owner(client, made.to);
+    uint32_t *owner = bucket_of_subscriptions_of_owner(client, made.to);
     made.of_owner = *owner;
     *owner = place;
     made.generation = client->subscriptions[place].generation + 1;
@@ -262,12 +267,13 @@ static int make_subscription_of_ask(domus_stack *stack, domi_nats_client *client
     /* if earlier subscriptions were not sent to the server yet, this one waits behind them */
     if (domi_nats_is_logged_in(client) && client->renewed == place)
         client->renewed++;
-    if (was_sent_to_server(client, place) && tell_server_of_subscription(stack, client, place) != 0)
+    if (was_sent_to_server(client, place) &&
+        send_sub_and_its_limit_to_server(stack, client, place) != 0)
         (void)domus_channel_reset(stack, client->channel, -ENOBUFS);
     return 0;
 }
 
-int domi_nats_on_ask_to_subscribe(domus_stack *stack, void *self, const void *payload)
+int domi_nats_add_subscription_and_reply(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;
     domus_nats_subscription subscription = {.number = 0};
@@ -277,12 +283,12 @@ int domi_nats_on_ask_to_subscribe(domus_stack *stack, void *self, const void *pa
                     ? -ESHUTDOWN
                     : make_subscription_of_ask(stack, client, payload, &subscription.number);
     if (error != 0)
-        return domi_nats_refuse_current_message(stack, client, error);
+        return domi_nats_count_and_fail_current_ask(stack, client, error);
     (void)domus_reply(stack, &domus_nats_subscription_type, &subscription);
     return 0;
 }
 
-int domi_nats_on_ask_to_unsubscribe(domus_stack *stack, void *self, const void *payload)
+int domi_nats_limit_or_end_subscription(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;
     const domus_nats_unsubscribe *unsubscribe = payload;
@@ -297,9 +303,9 @@ int domi_nats_on_ask_to_unsubscribe(domus_stack *stack, void *self, const void *
     if (unsubscribe->messages_max > subscription->delivered) {
         subscription->messages_max = unsubscribe->messages_max;
         if (was_sent_to_server(client, place))
-            error = tell_server_messages_max(stack, client, place);
+            error = send_unsub_with_messages_left(stack, client, place);
     } else {
-        error = domi_nats_tell_end_of_subscription(stack, client, place);
+        error = domi_nats_send_unsub_of_subscription(stack, client, place);
         free_ended_subscription(stack, client, place);
     }
     /* the unsubscribe could not be sent, so the connection ends: the server must not go on
@@ -316,12 +322,12 @@ void domi_nats_end_subscriptions_of_actor(domus_stack *stack, domi_nats_client *
     free_all_ended_subscriptions(stack, client);
     if (client->places == 0)
         return;
-    uint32_t place = *first_subscription_of_owner(client, who);
+    uint32_t place = *bucket_of_subscriptions_of_owner(client, who);
     while (place != DOMI_NATS_NONE) {
         const domi_nats_subscription *subscription = &client->subscriptions[place];
         uint32_t next = subscription->of_owner;
         if (domus_address_equals(subscription->to, who)) {
-            (void)domi_nats_tell_end_of_subscription(stack, client, place);
+            (void)domi_nats_send_unsub_of_subscription(stack, client, place);
             free_ended_subscription(stack, client, place);
         }
         place = next;
@@ -359,6 +365,7 @@ int domi_nats_deliver_to_subscriber(domus_stack *stack, domi_nats_client *client
     }
     client->counted.lost += error != 0;
     if (subscription->messages_max != 0 && subscription->delivered >= subscription->messages_max)
-        mark_subscription_as_ended(stack, client, place_of_subscription(client, subscription));
+        mark_ended_and_let_client_free_it(stack, client,
+                                          place_of_subscription(client, subscription));
     return 0;
 }

@@ -71,7 +71,7 @@ static void remove_waiting_message(domi_nats_client *client, domi_nats_waiting *
     free(waiting);
 }
 
-void domi_nats_send_waiting_soon(domus_stack *stack, domi_nats_client *client)
+void domi_nats_arm_pump_of_waiting_messages(domus_stack *stack, domi_nats_client *client)
 {
     if (domi_nats_is_logged_in(client) && !client->is_pumping &&
         domus_after(stack, 0, &domi_nats_pump_type, NULL, NULL) == 0)
@@ -95,7 +95,7 @@ int domi_nats_queue_publish_to_wait(domus_stack *stack, domi_nats_client *client
         return error;
     }
     waiting->publish = *publish;
-    domi_nats_send_waiting_soon(stack, client);
+    domi_nats_arm_pump_of_waiting_messages(stack, client);
     return 0;
 }
 
@@ -136,11 +136,11 @@ int domi_nats_queue_ask_to_wait(domus_stack *stack, domi_nats_client *client, do
     client->end_of_asks = &waiting->next_ask;
     client->waiting_asks++;
     arm_timer_for_waiting_asks(stack, client, waiting->deadline_ns);
-    domi_nats_send_waiting_soon(stack, client);
+    domi_nats_arm_pump_of_waiting_messages(stack, client);
     return 0;
 }
 
-int domi_nats_on_check_of_waiting_asks(domus_stack *stack, void *self, const void *payload)
+int domi_nats_fail_late_waiting_asks(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;
     domi_nats_waiting *waiting = client->first_ask, *next;
@@ -198,15 +198,15 @@ static int send_first_waiting_message(domus_stack *stack, domi_nats_client *clie
 
 static bool has_waiting_messages(const domi_nats_client *client)
 {
-    return client->first != NULL || !domi_nats_has_renewed_subscriptions(client);
+    return client->first != NULL || !domi_nats_are_subscriptions_renewed(client);
 }
 
 /* Send as many messages of the queue as the connection accepts now. */
 static void send_waiting_as_room_allows(domus_stack *stack, domi_nats_client *client)
 {
     while (domi_nats_is_logged_in(client) && has_waiting_messages(client) &&
-           domi_nats_has_connection_room(client)) {
-        int error = domi_nats_has_renewed_subscriptions(client)
+           domi_nats_has_send_window_room(client)) {
+        int error = domi_nats_are_subscriptions_renewed(client)
                         ? send_first_waiting_message(stack, client)
                         : domi_nats_renew_next_subscription(stack, client);
         if (error != 0)
@@ -214,16 +214,17 @@ static void send_waiting_as_room_allows(domus_stack *stack, domi_nats_client *cl
     }
 }
 
-static int on_room_on_connection(domus_stack *stack, void *self, const domus_answer *answer)
+static int send_waiting_as_connection_has_room(domus_stack *stack, void *self,
+                                               const domus_answer *answer)
 {
     domi_nats_client *client = self;
 
     if (answer->error != 0 || !domi_nats_is_logged_in(client))
         return 0;
-    return domi_nats_on_time_to_send_waiting(stack, self, NULL);
+    return domi_nats_send_waiting_of_logged_in(stack, self, NULL);
 }
 
-int domi_nats_on_time_to_send_waiting(domus_stack *stack, void *self, const void *payload)
+int domi_nats_send_waiting_of_logged_in(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;
 
@@ -237,11 +238,11 @@ int domi_nats_on_time_to_send_waiting(domus_stack *stack, void *self, const void
         client->is_pumping = false;
         return 0;
     }
-    int result =
-        domus_channel_flush_to(stack, client->channel, DOMI_NATS_WINDOW / 2, on_room_on_connection);
+    int result = domus_channel_flush_to(stack, client->channel, DOMI_NATS_WINDOW / 2,
+                                        send_waiting_as_connection_has_room);
     if (result != DOMUS_PARKED) {
         client->is_pumping = false;
-        domi_nats_send_waiting_soon(stack, client);
+        domi_nats_arm_pump_of_waiting_messages(stack, client);
         return 0;
     }
     return result;

@@ -38,7 +38,7 @@ static int read_filter_of_dump(domus_slice query, domi_actors_page *wanted)
 }
 
 /* Make a page of the dump of actors, on a helper thread. */
-static int make_page_of_dump(void *page_)
+static int make_page_of_dump_on_helper_thread(void *page_)
 {
     domi_actors_page *wanted = page_;
     domus_system *system = domi_observed.observed;
@@ -83,5 +83,6 @@ int domi_observe_serve_actors(domus_stack *stack, void *self, const void *payloa
             stack, 400,
             "from and count are numbers, count is 1..1000, and the name of a "
             "behaviour has at most 63 bytes\n");
-    return domus_blocking(stack, make_page_of_dump, wanted, answer_with_page_of_dump);
+    return domus_blocking(stack, make_page_of_dump_on_helper_thread, wanted,
+                          answer_with_page_of_dump);
 }

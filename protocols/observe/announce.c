@@ -95,7 +95,7 @@ static bool read_start_time_of_process(uint64_t *ret_start)
 
 /* Open a directory for the registry that only this user may use, and make it if it does not exist.
  * Returns its descriptor; -1. */
-static int open_own_directory(const char *path)
+static int make_and_open_private_directory(const char *path)
 {
     struct stat found;
 
@@ -118,17 +118,18 @@ static int open_directory_of_registry(char *path, size_t size)
     int fd = -1;
 
     if (named != NULL && named[0] != '\0')
-        return snprintf(path, size, "%s", named) < (int)size ? open_own_directory(path) : -1;
+        return snprintf(path, size, "%s", named) < (int)size ? make_and_open_private_directory(path)
+                                                             : -1;
     if (runtime != NULL && runtime[0] == '/' &&
         snprintf(path, size, "%s/domus", runtime) < (int)size)
-        fd = open_own_directory(path);
+        fd = make_and_open_private_directory(path);
     if (fd < 0 && geteuid() == 0) {
         snprintf(path, size, "/run/domus");
-        fd = open_own_directory(path);
+        fd = make_and_open_private_directory(path);
     }
     if (fd < 0) {
         snprintf(path, size, "/tmp/domus-%ld", (long)geteuid());
-        fd = open_own_directory(path);
+        fd = make_and_open_private_directory(path);
     }
     return fd;
 }

@@ -14,7 +14,7 @@ int domi_observe_answer_with_line(domus_stack *stack, uint16_t status, const cha
                        &(domus_http_text){status, DOMI_OBSERVE_PLAIN, line});
 }
 
-int domi_observe_answer_with_response(domus_stack *stack, domus_http_response *response)
+int domi_observe_reply_or_release_response(domus_stack *stack, domus_http_response *response)
 {
     int error = domus_reply(stack, &domus_http_response_type, response);
 
@@ -24,7 +24,7 @@ int domi_observe_answer_with_response(domus_stack *stack, domus_http_response *r
 }
 
 /* Add the header fields that all answers of the port with data of the program have. */
-static void add_fields_against_guessing(domus_appender *fields)
+static void add_nosniff_and_no_store_fields(domus_appender *fields)
 {
     (void)domus_http_add(fields, "X-Content-Type-Options", "nosniff");
     (void)domus_http_add(fields, "Cache-Control", "no-store");
@@ -36,7 +36,7 @@ int domi_observe_begin_body_in_pieces(domus_stack *stack, const char *media, con
     domus_http_response head = {.status = 200, .media = media};
     domus_appender fields = {0};
 
-    add_fields_against_guessing(&fields);
+    add_nosniff_and_no_store_fields(&fields);
     if (encoding != NULL)
         (void)domus_http_add(&fields, "Content-Encoding", encoding);
     int result = domus_append_end(&fields, &head.fields);
@@ -55,7 +55,7 @@ static int answer_with_bytes(domus_stack *stack, const char *media, const char *
     domus_http_response response = {.status = 200, .media = media, .body = body};
     domus_appender fields = {0};
 
-    add_fields_against_guessing(&fields);
+    add_nosniff_and_no_store_fields(&fields);
     if (disposition != NULL)
         (void)domus_http_add(&fields, "Content-Disposition", disposition);
     int error = domus_append_end(&fields, &response.fields);
@@ -63,7 +63,7 @@ static int answer_with_bytes(domus_stack *stack, const char *media, const char *
         domus_slice_free(body);
         return error;
     }
-    return domi_observe_answer_with_response(stack, &response);
+    return domi_observe_reply_or_release_response(stack, &response);
 }
 
 int domi_observe_answer_with_bytes(domus_stack *stack, const char *media, domus_slice body)
@@ -103,7 +103,7 @@ static bool is_field_name(domus_slice name, const char *wanted)
 /* Returns whether the origin of a page is the host that the request names. The origin may be https,
  * because a proxy in front of the port may end TLS. "null", the origin of pages that have none, is
  * refused. */
-static bool is_origin_own_host(domus_slice origin, domus_slice host)
+static bool is_origin_of_page_on_own_host(domus_slice origin, domus_slice host)
 {
     static const char *const schemes[] = {"http://", "https://"};
     const char *text = domus_slice_data(origin);
@@ -127,7 +127,7 @@ bool domi_observe_may_request_change(const domus_http_request *request)
     /* All header fields are checked, so that a second field of the same name cannot hide behind the
      * first. */
     while (domus_http_next(request->fields, &at, &line)) {
-        if (is_field_name(line.name, "origin") && !is_origin_own_host(line.value, host))
+        if (is_field_name(line.name, "origin") && !is_origin_of_page_on_own_host(line.value, host))
             return false;
         /* "none" means that the user has typed the address. "same-site" is refused, because a page
          * of the same site may have another port number, and belong to another program. */

@@ -14,7 +14,7 @@ int domi_observe_answer_with_line(domus_stack *stack, uint16_t status, const cha
 
 /* Answer a request of a viewer with this response. Returns 0 or a negative errno. Ownership: this
  * consumes the response. */
-int domi_observe_answer_with_response(domus_stack *stack, domus_http_response *response);
+int domi_observe_reply_or_release_response(domus_stack *stack, domus_http_response *response);
 
 /* Answer with status 200 and bytes of a media type. Returns 0 or a negative errno.
  * Ownership: this consumes the body. */

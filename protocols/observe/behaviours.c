@@ -24,7 +24,7 @@ typedef struct domi_place {
     domus_behaviour_profile each[AT_ONE_PLACE];
 } domi_place;
 
-static void read_behaviours_of_place(domus_system *system, domi_place *at)
+static void read_behaviours_of_thread_or_pool(domus_system *system, domi_place *at)
 {
     if (at->pool != NULL)
         (void)domus_pool_behaviours(domus_outside_pool_find(system, at->pool), at->each,
@@ -47,7 +47,7 @@ int domi_places_read_behaviours(domus_system *system, domi_places *ret_places)
         domi_place *at = &ret_places->each[i];
         at->thread = i;
         at->pool = i > threads ? config->pools[i - threads - 1].name : NULL;
-        read_behaviours_of_place(system, at);
+        read_behaviours_of_thread_or_pool(system, at);
     }
     return 0;
 }
@@ -93,7 +93,8 @@ static const family families[] = {
     GAUGE(bytes, "bytes", "Bytes of their houses and states."),
 };
 
-static uint64_t value_of_count(const domus_behaviour_profile *profile, size_t offset)
+static uint64_t read_count_at_offset_of_profile(const domus_behaviour_profile *profile,
+                                                size_t offset)
 {
     return *(const uint64_t *)(const void *)((const char *)profile + offset);
 }
@@ -121,11 +122,13 @@ static void write_family_of_behaviours(domi_metrics *to, const family *one, cons
         const domi_place *at = &all->each[i];
         for (uint32_t k = 0; k < at->count; k++) {
             write_labels_of_behaviour(all, at, at->each[k].name, labels, sizeof labels);
-            domi_begin_metric_sample(to, one->name, one->is_gauge ? "" : "_total", labels);
+            domi_write_metric_name_and_labels(to, one->name, one->is_gauge ? "" : "_total", labels);
             if (one->is_time)
-                domi_end_metric_sample_with_time(to, value_of_count(&at->each[k], one->offset));
+                domi_write_metric_time_and_line_end(
+                    to, read_count_at_offset_of_profile(&at->each[k], one->offset));
             else
-                domi_end_metric_sample_with_count(to, value_of_count(&at->each[k], one->offset));
+                domi_write_metric_count_and_line_end(
+                    to, read_count_at_offset_of_profile(&at->each[k], one->offset));
         }
     }
 }

@@ -36,14 +36,15 @@ static bool copy_text_without_line_end(domus_slice slice, char *text, size_t siz
 }
 
 /* Answer a request for a change with a line: `what`, and `text` behind it. */
-static int answer_with_line(domus_stack *stack, uint16_t status, const char *what, const char *text)
+static int answer_with_line_of_changed_key(domus_stack *stack, uint16_t status, const char *what,
+                                           const char *text)
 {
     domus_http_response response = {.status = status, .media = DOMI_OBSERVE_PLAIN};
     domus_appender line = {0};
 
     (void)domus_append_text(&line, "%s: %s\n", what, text);
     int error = domus_append_end(&line, &response.body);
-    return error != 0 ? error : domi_observe_answer_with_response(stack, &response);
+    return error != 0 ? error : domi_observe_reply_or_release_response(stack, &response);
 }
 
 void domi_observe_copy_current_config(domi_present *ret_present)
@@ -76,7 +77,7 @@ static uint16_t http_status_of_errno(int result)
 
 /* Returns whether the process may have enough descriptors for so many connections, if the changed
  * key is the number of connections; true for other keys. */
-static bool has_descriptors_for_connections(const char *path, const char *value)
+static bool are_descriptors_enough_for_new_value(const char *path, const char *value)
 {
     struct rlimit limit;
 
@@ -116,11 +117,13 @@ int domi_observe_serve_change(domus_stack *stack, const domus_http_request *requ
         return domi_observe_answer_with_line(stack, 404, "there is no such key\n");
     if (!copy_text_without_line_end(request->body, value, sizeof value))
         return domi_observe_answer_with_line(stack, 400, "the body has to be the value\n");
-    if (!has_descriptors_for_connections(path, value))
-        return answer_with_line(stack, 400, path, "this process may not have so many descriptors");
+    if (!are_descriptors_enough_for_new_value(path, value))
+        return answer_with_line_of_changed_key(stack, 400, path,
+                                               "this process may not have so many descriptors");
     if (store_level_for_trace_end(path, value))
-        return answer_with_line(stack, 200, path, value);
+        return answer_with_line_of_changed_key(stack, 200, path, value);
     int result = domus_system_change_key(domi_observed.observed, path, value, error, sizeof error);
-    return result < 0 ? answer_with_line(stack, http_status_of_errno(result), path, error)
-                      : answer_with_line(stack, 200, path, value);
+    return result < 0
+               ? answer_with_line_of_changed_key(stack, http_status_of_errno(result), path, error)
+               : answer_with_line_of_changed_key(stack, 200, path, value);
 }

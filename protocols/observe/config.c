@@ -36,28 +36,28 @@ static _Atomic(domi_handed *) left;
  * handed over */
 static domi_handed *shown;
 
-static void free_handed_config(domi_handed *one)
+static void free_handed_over_config(domi_handed *one)
 {
     if (one != NULL)
         domus_slice_free(one->slice);
     free(one);
 }
 
-static void append_key_to_handed_config(void *texts, const domus_config_shown *one)
+static void append_key_to_handed_over_config(void *texts, const domus_config_shown *one)
 {
     (void)domus_append(texts, one->key, strlen(one->key) + 1);
     (void)domus_append(texts, one->value, strlen(one->value) + 1);
     (void)domus_append(texts, one->origin, strlen(one->origin) + 1);
 }
 
-int domi_observe_set_shown_config(domus_config_walk *walk, const void *from)
+int domi_observe_hand_over_shown_config(domus_config_walk *walk, const void *from)
 {
     domi_handed *one = calloc(1, sizeof *one);
     domus_appender texts = {0};
     int error = -ENOMEM;
 
     if (one != NULL) {
-        walk(from, append_key_to_handed_config, &texts);
+        walk(from, append_key_to_handed_over_config, &texts);
         error = domus_append_end(&texts, &one->slice);
     }
     if (error != 0) {
@@ -65,27 +65,27 @@ int domi_observe_set_shown_config(domus_config_walk *walk, const void *from)
         return error;
     }
     one->texts = domus_slice_data(one->slice);
-    /* acq_rel: pairs with the exchange in take_newest_config_to_show(). The side that gets the
+    /* acq_rel: pairs with the exchange in use_newest_handed_over_config(). The side that gets the
      * older texts, to show them or to free them, sees them complete. */
-    free_handed_config(atomic_exchange_explicit(&left, one, memory_order_acq_rel));
+    free_handed_over_config(atomic_exchange_explicit(&left, one, memory_order_acq_rel));
     return 0;
 }
 
 void domi_observe_free_shown_config(void)
 {
-    free_handed_config(atomic_exchange_explicit(&left, NULL, memory_order_acq_rel));
-    free_handed_config(shown);
+    free_handed_over_config(atomic_exchange_explicit(&left, NULL, memory_order_acq_rel));
+    free_handed_over_config(shown);
     shown = NULL;
 }
 
-static const domi_handed *take_newest_config_to_show(void)
+static const domi_handed *use_newest_handed_over_config(void)
 {
-    /* acq_rel: pairs with the exchange in domi_observe_set_shown_config(), so the texts of the
-     * newer configuration are seen complete */
+    /* acq_rel: pairs with the exchange in domi_observe_hand_over_shown_config(), so the texts of
+     * the newer configuration are seen complete */
     domi_handed *newer = atomic_exchange_explicit(&left, NULL, memory_order_acq_rel);
 
     if (newer != NULL) {
-        free_handed_config(shown);
+        free_handed_over_config(shown);
         shown = newer;
     }
     return shown;
@@ -123,7 +123,8 @@ static void write_key_of_system_config(void *writing_, const domus_config_shown 
 }
 
 /* Write a key of the handed-over configuration, with its current value, which may have changed. */
-static void write_handed_key(struct writing *writing, const domus_config_shown *one)
+static void write_handed_over_key_with_value_now(struct writing *writing,
+                                                 const domus_config_shown *one)
 {
     char value[DOMUS_CONFIG_VALUE_SIZE];
     size_t listener;
@@ -141,7 +142,7 @@ static void write_handed_key(struct writing *writing, const domus_config_shown *
         writing, &(domus_config_shown){one->key, value, is_changed ? "port" : one->origin});
 }
 
-static void write_handed_keys(struct writing *writing, const domi_handed *handed)
+static void write_all_handed_over_keys(struct writing *writing, const domi_handed *handed)
 {
     size_t at = 0;
 
@@ -150,11 +151,11 @@ static void write_handed_keys(struct writing *writing, const domi_handed *handed
         one.value = one.key + strlen(one.key) + 1;
         one.origin = one.value + strlen(one.value) + 1;
         at = (size_t)(one.origin + strlen(one.origin) + 1 - handed->texts);
-        write_handed_key(writing, &one);
+        write_handed_over_key_with_value_now(writing, &one);
     }
 }
 
-static bool has_handed_config_key(const domi_handed *handed, const char *key)
+static bool has_handed_over_config_key(const domi_handed *handed, const char *key)
 {
     const char *end = handed->texts + handed->slice.size;
 
@@ -183,7 +184,7 @@ static void write_listener_options_set_later(struct writing *writing, const domi
             domus_config_key_write(key, &none, nothing, sizeof nothing);
             snprintf(path, sizeof path, "listeners.%s.%s", writing->now->listeners[i].name,
                      key->path);
-            if (strcmp(value, nothing) != 0 && !has_handed_config_key(handed, path))
+            if (strcmp(value, nothing) != 0 && !has_handed_over_config_key(handed, path))
                 write_key_of_system_config(writing, &(domus_config_shown){path, value, "port"});
         }
     }
@@ -194,14 +195,14 @@ int domi_observe_serve_config(domus_stack *stack, void *self, const void *payloa
     /* these are static because of their size, and only the port's one thread uses them */
     static domi_present now;
     struct writing writing = {.before = "", .now = &now.config};
-    const domi_handed *handed = take_newest_config_to_show();
+    const domi_handed *handed = use_newest_handed_over_config();
     domus_slice text;
 
     (void)self, (void)payload;
     domi_observe_copy_current_config(&now);
     (void)domus_append_text(&writing.json, "{\"keys\":[");
     if (handed != NULL) {
-        write_handed_keys(&writing, handed);
+        write_all_handed_over_keys(&writing, handed);
         write_listener_options_set_later(&writing, handed);
     } else {
         domus_config_show(&now.config, NULL, write_key_of_system_config, &writing);

@@ -22,7 +22,7 @@
 
 static const char *const formats[] = {"folded", "svg", NULL};
 
-bool domi_observe_wants_cpu_profile(domus_slice query)
+bool domi_observe_does_query_ask_for_cpu(domus_slice query)
 {
     char unused;
 
@@ -31,7 +31,7 @@ bool domi_observe_wants_cpu_profile(domus_slice query)
 
 /* --- on a helper thread ----------------------------------------------------------------------- */
 
-static bool is_cpu_profile_over(void *cpu)
+static bool must_cpu_profile_stop_early(void *cpu)
 {
     return atomic_load_explicit(&domi_observed.is_ending, memory_order_relaxed) ||
            atomic_load_explicit(((const domi_viewer_cpu *)cpu)->is_gone, memory_order_relaxed);
@@ -49,7 +49,7 @@ static int make_cpu_profile(void *cpu_)
     domi_viewer_cpu *cpu = cpu_;
     const domus_cpu_profile_options options = {.duration_ns = cpu->seconds * SECOND_NS,
                                                .frequency = cpu->frequency,
-                                               .is_over = is_cpu_profile_over,
+                                               .is_over = must_cpu_profile_stop_early,
                                                .context = cpu};
     domus_appender out = {.size_max = DOMUS_OBSERVE_CPU_BYTES};
     domus_cpu_profile *profile;
@@ -88,7 +88,7 @@ static int answer_with_cpu_profile(domus_stack *stack, void *self, const domus_a
         return domi_observe_answer_with_line(stack, 501,
                                              "this program has another use for SIGPROF\n");
     default:
-        return domi_recording_answer_error(stack, made->error);
+        return domi_recording_answer_503_for_error(stack, made->error);
     }
 }
 
@@ -120,7 +120,7 @@ int domi_observe_serve_cpu_profile(domus_stack *stack, void *self, const void *p
     if (read_query_for_cpu_profile(domus_http_query(payload), &wanted) != 0)
         return domi_observe_answer_with_line(
             stack, 400, "cpu is 1s..60s, hz is 1..1000, format is folded or svg\n");
-    if (domi_recording_is_too_much_unread())
+    if (domi_recording_have_viewers_unread_much())
         return domi_observe_answer_with_line(stack, 503,
                                              "viewers have not read their answers yet\n");
     domi_observed.is_profiled = true;

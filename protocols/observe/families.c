@@ -7,7 +7,8 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 
-static void write_unit_of_family(domi_metrics *to, const char *name, const char *unit)
+static void write_unit_line_if_name_ends_with_it(domi_metrics *to, const char *name,
+                                                 const char *unit)
 {
     size_t length = strlen(name), end = strlen(unit);
 
@@ -24,29 +25,29 @@ void domi_begin_metric_family(domi_metrics *to, const char *name, domi_family_ki
 
     (void)domus_append_text(&to->out, "# HELP %s%s %s\n# TYPE %s%s %s\n", name, end, help, name,
                             end, kinds[kind]);
-    write_unit_of_family(to, name, "seconds");
-    write_unit_of_family(to, name, "bytes");
+    write_unit_line_if_name_ends_with_it(to, name, "seconds");
+    write_unit_line_if_name_ends_with_it(to, name, "bytes");
 }
 
-void domi_begin_metric_sample(domi_metrics *to, const char *name, const char *end,
-                              const char *labels)
+void domi_write_metric_name_and_labels(domi_metrics *to, const char *name, const char *end,
+                                       const char *labels)
 {
     (void)domus_append_text(&to->out, labels[0] != '\0' ? "%s%s{%s} " : "%s%s%s ", name, end,
                             labels);
 }
 
-void domi_end_metric_sample_with_count(domi_metrics *to, uint64_t count)
+void domi_write_metric_count_and_line_end(domi_metrics *to, uint64_t count)
 {
     (void)domus_append_text(&to->out, "%" PRIu64 "\n", count);
 }
 
-void domi_end_metric_sample_with_time(domi_metrics *to, uint64_t time_ns)
+void domi_write_metric_time_and_line_end(domi_metrics *to, uint64_t time_ns)
 {
     (void)domus_append_text(&to->out, "%" PRIu64 ".%09" PRIu64 "\n", time_ns / SECOND_NS,
                             time_ns % SECOND_NS);
 }
 
-void domi_write_labels_of_source(const domi_source *source, char labels[DOMI_LABELS_SIZE])
+void domi_format_metric_labels_of_source(const domi_source *source, char labels[DOMI_LABELS_SIZE])
 {
     if (source->kind == DOMI_SOURCE_THREAD)
         snprintf(labels, DOMI_LABELS_SIZE, "thread=\"%" PRIu32 "\"", source->number);

@@ -31,18 +31,18 @@ void domi_begin_metric_family(domi_metrics *to, const char *name, domi_family_ki
 
 /* Write the beginning of a sample's line: the name of its family with `end` behind it, and its
  * labels. */
-void domi_begin_metric_sample(domi_metrics *to, const char *name, const char *end,
-                              const char *labels);
+void domi_write_metric_name_and_labels(domi_metrics *to, const char *name, const char *end,
+                                       const char *labels);
 
 /* Write the value of a sample, as a count or as seconds, and end the sample's line. */
-void domi_end_metric_sample_with_count(domi_metrics *to, uint64_t count);
-void domi_end_metric_sample_with_time(domi_metrics *to, uint64_t time_ns);
+void domi_write_metric_count_and_line_end(domi_metrics *to, uint64_t count);
+void domi_write_metric_time_and_line_end(domi_metrics *to, uint64_t time_ns);
 
 /* Write the name of a behaviour for a label. The program chooses names, so characters that a label
  * cannot have are escaped, such that different names stay different. */
 void domi_escape_name_for_label(const char *name, char label[DOMI_LABEL_SIZE]);
 
 /* Write the labels that tell a source (a thread, the outside, or a runner) from other sources. */
-void domi_write_labels_of_source(const domi_source *source, char labels[DOMI_LABELS_SIZE]);
+void domi_format_metric_labels_of_source(const domi_source *source, char labels[DOMI_LABELS_SIZE]);
 
 #endif

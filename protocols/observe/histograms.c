@@ -19,7 +19,7 @@
 #define NAME_SIZE        16
 #define BUCKET_SIZE      (DOMI_LABELS_SIZE + DOMI_LABEL_SIZE + 32)
 
-int domi_histograms_read_wanted_kinds(domus_slice query, int *ret_kinds)
+int domi_histograms_read_kinds_from_query(domus_slice query, int *ret_kinds)
 {
     char name[NAME_SIZE];
     int64_t size = domus_http_query_value(query, "histograms", name, sizeof name - 1);
@@ -85,13 +85,13 @@ static void write_samples_of_histogram(domi_metrics *to, const char *name, const
                      end_ns / 1000000000, end_ns % 1000000000);
         else
             snprintf(bucket, sizeof bucket, "%s,le=\"+Inf\"", labels);
-        domi_begin_metric_sample(to, name, "_bucket", bucket);
-        domi_end_metric_sample_with_count(to, count);
+        domi_write_metric_name_and_labels(to, name, "_bucket", bucket);
+        domi_write_metric_count_and_line_end(to, count);
     }
-    domi_begin_metric_sample(to, name, "_sum", labels);
-    domi_end_metric_sample_with_time(to, histogram->sum_ns);
-    domi_begin_metric_sample(to, name, "_count", labels);
-    domi_end_metric_sample_with_count(to, count);
+    domi_write_metric_name_and_labels(to, name, "_sum", labels);
+    domi_write_metric_time_and_line_end(to, histogram->sum_ns);
+    domi_write_metric_name_and_labels(to, name, "_count", labels);
+    domi_write_metric_count_and_line_end(to, count);
 }
 
 static bool has_any_thread_measured_kind(const domus_system *system, domus_histogram_kind kind)

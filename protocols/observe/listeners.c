@@ -33,15 +33,15 @@ static const struct row {
 };
 #define ROWS (sizeof rows / sizeof rows[0])
 
-static uint64_t value_of_listener_count(const domus_listener_profile *listener,
-                                        const struct row *row)
+static uint64_t read_count_of_row_in_listener(const domus_listener_profile *listener,
+                                              const struct row *row)
 {
     return *(const uint64_t *)(const void *)((const char *)listener + row->offset);
 }
 
 /* Returns how many entries of listeners to show. The entry for listeners that actors have made is
  * left out while these have had no connection. */
-static size_t count_listeners_to_show(const domus_system *system)
+static size_t count_listener_entries_to_show(const domus_system *system)
 {
     size_t count = domus_system_config(system)->listener_count;
     domus_listener_profile own = {0};
@@ -65,14 +65,15 @@ static void write_family_of_listener_count(domi_metrics *to, const struct row *r
         (void)domus_system_listener(system, i, &listener);
         snprintf(labels, sizeof labels, "listener=\"%s\"",
                  listener.name[0] != '\0' ? listener.name : BY_ACTORS);
-        domi_begin_metric_sample(to, row->name, row->kind == DOMI_COUNTER ? "_total" : "", labels);
-        domi_end_metric_sample_with_count(to, value_of_listener_count(&listener, row));
+        domi_write_metric_name_and_labels(to, row->name, row->kind == DOMI_COUNTER ? "_total" : "",
+                                          labels);
+        domi_write_metric_count_and_line_end(to, read_count_of_row_in_listener(&listener, row));
     }
 }
 
 void domi_listeners_write_metrics(domi_metrics *to, const domus_system *system)
 {
-    size_t count = count_listeners_to_show(system);
+    size_t count = count_listener_entries_to_show(system);
 
     if (count == 0)
         return; /* a family of metrics without samples is left out */
@@ -97,7 +98,7 @@ static void append_listener_address(domus_appender *json, const domus_listener_p
 
 void domi_listeners_write_json(domus_appender *json, const domus_system *system)
 {
-    size_t count = count_listeners_to_show(system);
+    size_t count = count_listener_entries_to_show(system);
     domus_listener_profile listener;
 
     (void)domus_append_text(json, "[");
@@ -110,7 +111,7 @@ void domi_listeners_write_json(domus_appender *json, const domus_system *system)
         (void)domus_append_text(json, ",\"served\":%s", listener.is_served ? "true" : "false");
         for (size_t k = 0; k < ROWS; k++)
             (void)domus_append_text(json, ",\"%s\":%" PRIu64, rows[k].field,
-                                    value_of_listener_count(&listener, &rows[k]));
+                                    read_count_of_row_in_listener(&listener, &rows[k]));
         (void)domus_append_text(json, "}");
     }
     (void)domus_append_text(json, "]");

@@ -23,7 +23,7 @@ static uint32_t streams;
 /* --- places for viewers ----------------------------------------------------------------------- */
 
 /* Give a viewer one of the places for streams of /live. Returns whether one was free. */
-static bool take_place_for_stream(domi_viewer *viewer)
+static bool take_place_of_viewer_for_live_stream(domi_viewer *viewer)
 {
     if (viewer->is_live || streams >= domi_live_max_streams())
         return false;
@@ -51,8 +51,8 @@ static_assert(sizeof(struct stream) + 2 * sizeof(int64_t) <= DOMI_LIVE_FRAME_MAX
 
 /* Take the sample of a tick from the sampler's answer. `ret_first` gets the bytes that must be sent
  * before the sample. */
-static int take_tick_from_answer(domus_stack *stack, struct stream *stream,
-                                 const domus_answer *answer, domus_slice *ret_first)
+static int take_sample_from_answer_of_sampler(domus_stack *stack, struct stream *stream,
+                                              const domus_answer *answer, domus_slice *ret_first)
 {
     if (answer->error != 0)
         return answer->error;
@@ -95,7 +95,7 @@ DOMUS_SEQUENCE(stream_live, struct stream)
     int error = 0;
 
     DOMUS_BEGIN;
-    if (!take_place_for_stream(self))
+    if (!take_place_of_viewer_for_live_stream(self))
         return domi_observe_answer_with_line(stack, 503, "too many viewers of /live\n");
     if (atomic_load_explicit(&domi_observed.is_ending, memory_order_relaxed)) {
         (void)free_place_and_return_error(self, 0);
@@ -109,7 +109,7 @@ DOMUS_SEQUENCE(stream_live, struct stream)
         return free_place_and_return_error(self, answer->error);
     for (;;) {
         DOMUS_ASK(domi_observed.sampler, &domi_live_next_type, &frame->seen);
-        error = take_tick_from_answer(stack, frame, answer, &first);
+        error = take_sample_from_answer_of_sampler(stack, frame, answer, &first);
         if (error != 0)
             return end_stream_after_error(stack, self, error);
         DOMUS_AWAIT(domus_reply_write(stack, first, then));

@@ -57,14 +57,14 @@ static int read_log_level_of_query(domus_slice query, domus_log_level *ret_level
     return size > 0 && find_log_level_by_word(word, (size_t)size, ret_level) ? 0 : -EINVAL;
 }
 
-static int answer_with_words_of_levels(domus_stack *stack)
+static int answer_400_with_valid_log_options(domus_stack *stack)
 {
     return domi_observe_answer_with_line(stack, 400,
                                          "level is error, warning or info; follow is 0 or 1\n");
 }
 
 /* Read from a query whether the viewer wants to follow the log. Returns 0; -EINVAL. */
-static int read_follow_of_query(domus_slice query, bool *ret_follows)
+static int read_whether_query_follows_log(domus_slice query, bool *ret_follows)
 {
     char digit = '0';
     int64_t size = domus_http_query_value(query, "follow", &digit, sizeof digit);
@@ -80,7 +80,7 @@ bool domi_observe_wants_to_follow_log(const domus_http_request *request)
     bool follows;
 
     return request->method == DOMUS_HTTP_GET &&
-           read_follow_of_query(domus_http_query(request), &follows) == 0 && follows;
+           read_whether_query_follows_log(domus_http_query(request), &follows) == 0 && follows;
 }
 
 /* --- lines ------------------------------------------------------------------------------------ */
@@ -136,7 +136,7 @@ static int set_options_of_viewer_channel(domus_stack *stack, const domus_channel
 
 /* End the answer to a viewer that follows the log, and free its place. Returns as a handler
  * does. */
-static int end_stream_of_log(domus_stack *stack, domi_viewer *viewer)
+static int end_answer_that_follows_log(domus_stack *stack, domi_viewer *viewer)
 {
     domi_observe_free_place_in_log(&viewer->follow);
     (void)set_options_of_viewer_channel(stack, NULL);
@@ -162,7 +162,7 @@ static int send_log_lines_or_wait(domus_stack *stack, domi_viewer *viewer)
         return domus_reply_write(stack, piece, send_next_log_lines);
     domus_slice_free(piece);
     if (count == 0 && is_closing)
-        return end_stream_of_log(stack, viewer);
+        return end_answer_that_follows_log(stack, viewer);
     return domus_sleep(stack, count == 0 ? TICK_NS : 0, send_next_log_lines);
 }
 
@@ -210,8 +210,8 @@ int domi_observe_serve_log(domus_stack *stack, void *self, const void *payload)
 
     viewer->follow = (domi_follow){.level = DOMUS_LOG_INFO};
     int error = read_log_level_of_query(query, &viewer->follow.level);
-    if ((error != 0 && error != -ENOENT) || read_follow_of_query(query, &follows) != 0)
-        return answer_with_words_of_levels(stack);
+    if ((error != 0 && error != -ENOENT) || read_whether_query_follows_log(query, &follows) != 0)
+        return answer_400_with_valid_log_options(stack);
     /* acquire: pairs with the release of set_log_source(), so that the log source is seen complete
      */
     if (!atomic_load_explicit(&domi_observed.has_log, memory_order_acquire))
@@ -234,7 +234,7 @@ int domi_observe_serve_log_level_change(domus_stack *stack, void *self, const vo
         return domi_observe_answer_with_line(stack, 403,
                                              "a page of another site may not change anything\n");
     if (read_log_level_of_query(domus_http_query(payload), &level) != 0)
-        return answer_with_words_of_levels(stack);
+        return answer_400_with_valid_log_options(stack);
     (void)domus_system_set_log_level(domi_observed.observed, level);
     return domi_observe_answer_with_line(stack, 200, lines[level]);
 }

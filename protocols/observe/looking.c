@@ -55,7 +55,7 @@ static void copy_cpu_times_of_thread(const domus_thread_times *from, domi_look_t
     DOMI_LOOK_TIMES(COPY)
 }
 
-static void copy_values_of_keys(const domus_config *from, domi_look_settings *to)
+static void copy_values_of_keys_for_doctor(const domus_config *from, domi_look_settings *to)
 {
     static_assert(DOMI_LOOK_IO_RATIO_AUTO == DOMUS_IO_RATIO_AUTO, "the rules know it");
     *to = (domi_look_settings){
@@ -114,7 +114,8 @@ static uint64_t find_least_requests_of_listeners(domus_system *system, const dom
 
 /* Returns on which connections TCP_NODELAY is not set: 1: on all; 2: only on those of a listener;
  * 0: on none. */
-static uint64_t find_connections_with_delay(domus_system *system, const domus_config *config)
+static uint64_t find_which_connections_lack_nodelay(domus_system *system,
+                                                    const domus_config *config)
 {
     domus_channel_options options;
 
@@ -134,9 +135,9 @@ static void copy_current_settings(domus_system *system, domi_look_settings *to)
     domus_config now;
 
     domus_system_config_now(system, &now);
-    copy_values_of_keys(&now, to);
+    copy_values_of_keys_for_doctor(&now, to);
     to->listener_requests = find_least_requests_of_listeners(system, &now);
-    to->delays = find_connections_with_delay(system, &now);
+    to->delays = find_which_connections_lack_nodelay(system, &now);
 }
 
 /* --- threads and runners ---------------------------------------------------------------------- */
@@ -353,7 +354,7 @@ static void write_group_of_figures(domus_appender *json, const char *before,
 {
     for (size_t i = 0; names[i] != NULL; i++)
         (void)domus_append_text(json, "%s\"%s\":%" PRIu64, i == 0 ? before : ",", names[i],
-                                *domi_look_figure_of_group(group, i));
+                                *domi_look_figure_at_place_of_group(group, i));
 }
 
 static void write_cpu_times_of_threads(domus_appender *json, const domus_system *system)

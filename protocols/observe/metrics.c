@@ -18,7 +18,7 @@
 
 /* Returns whether a source (thread, runner or outside) counts the counter of a row. The kinds of
  * sources have the same numbers as the values of domi_counted_by. */
-static bool does_source_count_row(const domi_source *source, const domi_row *row)
+static bool does_source_have_counter_of_row(const domi_source *source, const domi_row *row)
 {
     return (int)source->kind <= (int)row->counted_by;
 }
@@ -31,18 +31,20 @@ static void write_family_of_counter(domi_metrics *to, const domi_row *row,
     domi_begin_metric_family(to, row->name, row->is_gauge ? DOMI_GAUGE : DOMI_COUNTER, row->help);
     for (size_t i = 0; i < sources->count; i++) {
         const domi_source *source = &sources->each[i];
-        if (!does_source_count_row(source, row))
+        if (!does_source_have_counter_of_row(source, row))
             continue;
-        domi_write_labels_of_source(source, labels);
-        domi_begin_metric_sample(to, row->name, row->is_gauge ? "" : "_total", labels);
+        domi_format_metric_labels_of_source(source, labels);
+        domi_write_metric_name_and_labels(to, row->name, row->is_gauge ? "" : "_total", labels);
         if (row->is_time)
-            domi_end_metric_sample_with_time(to, domi_row_read_counter(row, &source->counters));
+            domi_write_metric_time_and_line_end(to,
+                                                domi_row_read_its_counter(row, &source->counters));
         else
-            domi_end_metric_sample_with_count(to, domi_row_read_counter(row, &source->counters));
+            domi_write_metric_count_and_line_end(to,
+                                                 domi_row_read_its_counter(row, &source->counters));
     }
 }
 
-static void write_family_of_phases(domi_metrics *to, const domi_sources *sources)
+static void write_metric_family_of_phases(domi_metrics *to, const domi_sources *sources)
 {
     static const char name[] = "domus_phase_seconds";
     char labels[DOMI_LABELS_SIZE];
@@ -54,8 +56,8 @@ static void write_family_of_phases(domi_metrics *to, const domi_sources *sources
         for (int phase = 0; source->kind == DOMI_SOURCE_THREAD && phase < DOMUS_PHASES; phase++) {
             snprintf(labels, sizeof labels, "thread=\"%" PRIu32 "\",phase=\"%s\"", source->number,
                      domus_phase_name((domus_phase)phase));
-            domi_begin_metric_sample(to, name, "_total", labels);
-            domi_end_metric_sample_with_time(to, source->counters.phase_ns[phase]);
+            domi_write_metric_name_and_labels(to, name, "_total", labels);
+            domi_write_metric_time_and_line_end(to, source->counters.phase_ns[phase]);
         }
     }
 }
@@ -67,7 +69,7 @@ static void write_stalls_of(domi_metrics *to, const char *name, const domi_sourc
     char labels[DOMI_LABELS_SIZE], bucket[DOMI_LABELS_SIZE + 32];
     uint64_t sum = 0;
 
-    domi_write_labels_of_source(source, labels);
+    domi_format_metric_labels_of_source(source, labels);
     for (int length = 0; length < DOMUS_STALL_LENGTHS; length++) {
         unsigned bound_ms = 2u << length;
         sum += counters->stall_lengths[length];
@@ -76,16 +78,16 @@ static void write_stalls_of(domi_metrics *to, const char *name, const domi_sourc
                      bound_ms % 1000);
         else
             snprintf(bucket, sizeof bucket, "%s,le=\"+Inf\"", labels);
-        domi_begin_metric_sample(to, name, "_bucket", bucket);
-        domi_end_metric_sample_with_count(to, sum);
+        domi_write_metric_name_and_labels(to, name, "_bucket", bucket);
+        domi_write_metric_count_and_line_end(to, sum);
     }
-    domi_begin_metric_sample(to, name, "_sum", labels);
-    domi_end_metric_sample_with_time(to, counters->stalled_ns);
-    domi_begin_metric_sample(to, name, "_count", labels);
-    domi_end_metric_sample_with_count(to, sum);
+    domi_write_metric_name_and_labels(to, name, "_sum", labels);
+    domi_write_metric_time_and_line_end(to, counters->stalled_ns);
+    domi_write_metric_name_and_labels(to, name, "_count", labels);
+    domi_write_metric_count_and_line_end(to, sum);
 }
 
-static void write_families_of_stalls(domi_metrics *to, const domi_sources *sources)
+static void write_metric_family_of_stalls(domi_metrics *to, const domi_sources *sources)
 {
     static const char name[] = "domus_stall_seconds";
 
@@ -130,10 +132,10 @@ static void write_family_of_runner_count(domi_metrics *to, const struct runner_r
     for (size_t i = 0; i < sources->count; i++) {
         if (sources->each[i].kind != DOMI_SOURCE_RUNNER)
             continue;
-        domi_write_labels_of_source(&sources->each[i], labels);
-        domi_begin_metric_sample(to, row->name, "_total", labels);
-        domi_end_metric_sample_with_count(to,
-                                          value_of_runner_count(&sources->each[i], row->offset));
+        domi_format_metric_labels_of_source(&sources->each[i], labels);
+        domi_write_metric_name_and_labels(to, row->name, "_total", labels);
+        domi_write_metric_count_and_line_end(to,
+                                             value_of_runner_count(&sources->each[i], row->offset));
     }
 }
 
@@ -153,11 +155,11 @@ static void write_family_of_runner_times(domi_metrics *to, const domi_sources *s
     for (size_t i = 0; i < sources->count; i++) {
         if (sources->each[i].kind != DOMI_SOURCE_RUNNER)
             continue;
-        domi_write_labels_of_source(&sources->each[i], labels);
+        domi_format_metric_labels_of_source(&sources->each[i], labels);
         for (size_t k = 0; k < sizeof times / sizeof times[0]; k++) {
             snprintf(all, sizeof all, "%s,state=\"%s\"", labels, times[k].what);
-            domi_begin_metric_sample(to, name, "_total", all);
-            domi_end_metric_sample_with_time(
+            domi_write_metric_name_and_labels(to, name, "_total", all);
+            domi_write_metric_time_and_line_end(
                 to, value_of_runner_count(&sources->each[i], times[k].offset));
         }
     }
@@ -179,8 +181,8 @@ static void write_family_of_gauge(domi_metrics *to, const char *name, uint64_t v
                                   const char *help)
 {
     domi_begin_metric_family(to, name, DOMI_GAUGE, help);
-    domi_begin_metric_sample(to, name, "", "");
-    domi_end_metric_sample_with_count(to, value);
+    domi_write_metric_name_and_labels(to, name, "", "");
+    domi_write_metric_count_and_line_end(to, value);
 }
 
 static void write_families_of_memory(domi_metrics *to, domus_system *system)
@@ -238,8 +240,8 @@ int domi_observe_write_metrics(domus_system *system, bool is_open, domus_slice *
         domi_sources_free_profiles(&sources);
         return error;
     }
-    write_family_of_phases(&to, &sources);
-    write_families_of_stalls(&to, &sources);
+    write_metric_family_of_phases(&to, &sources);
+    write_metric_family_of_stalls(&to, &sources);
     domi_histograms_write_metrics(&to, system);
     domi_thread_pairs_write_metrics(&to, system);
     for (const domi_row *row = domi_rows; row->name != NULL; row++)

@@ -24,8 +24,8 @@
 
 /* Returns whether the list in a header field such as Accept has a name with a weight other than
  * 0. */
-static bool has_accept_list_name(const domus_http_request *request, const char *field,
-                                 const char *name)
+static bool does_header_list_accept_name(const domus_http_request *request, const char *field,
+                                         const char *name)
 {
     domus_slice list;
 
@@ -67,13 +67,14 @@ static int answer_with_live_page(domus_stack *stack, bool is_packed)
         domus_slice_free(response.fields);
         return error;
     }
-    return domi_observe_answer_with_response(stack, &response);
+    return domi_observe_reply_or_release_response(stack, &response);
 }
 
 int domi_observe_serve_live_page(domus_stack *stack, void *self, const void *payload)
 {
     (void)self;
-    if (!has_accept_list_name(payload, "accept", "text/html"))
+    if (!does_header_list_accept_name(payload, "accept", "text/html"))
         return domi_observe_answer_with_line(stack, 200, LIST);
-    return answer_with_live_page(stack, has_accept_list_name(payload, "accept-encoding", "gzip"));
+    return answer_with_live_page(stack,
+                                 does_header_list_accept_name(payload, "accept-encoding", "gzip"));
 }

@@ -73,7 +73,7 @@ void domi_observe_copy_current_config(domi_present *ret_present);
 
 /* Let /config show from now on the keys and values of `from` that `walk` visits. Any thread that
  * opens the port may call this while the port is open. Returns 0; -ENOMEM. */
-int domi_observe_set_shown_config(domus_config_walk *walk, const void *from);
+int domi_observe_hand_over_shown_config(domus_config_walk *walk, const void *from);
 
 /* Free the configuration that was handed over for /config, after the system of the port has
  * stopped. */
@@ -120,6 +120,6 @@ struct domi_visit;
 int domi_observe_serve_doctor(domus_stack *stack, void *self, const void *payload);
 
 /* Free the place of a visit to the doctor, if it has one. Thread-safety: the port's thread. */
-void domi_visit_free_place(struct domi_visit *visit);
+void domi_visit_free_its_place_and_look(struct domi_visit *visit);
 
 #endif

@@ -24,8 +24,9 @@ static size_t read_pairs_of_threads(const domus_system *system, domus_pair **ret
     return count;
 }
 
-static void write_family_of_pairs(domi_metrics *to, const char *name, const char *help,
-                                  const domus_pair *pairs, size_t count, bool stand_ins)
+static void write_metric_family_of_thread_pairs(domi_metrics *to, const char *name,
+                                                const char *help, const domus_pair *pairs,
+                                                size_t count, bool stand_ins)
 {
     char labels[DOMI_LABELS_SIZE];
 
@@ -36,8 +37,8 @@ static void write_family_of_pairs(domi_metrics *to, const char *name, const char
             continue;
         snprintf(labels, sizeof labels, "thief=\"%" PRIu32 "\",victim=\"%" PRIu32 "\"",
                  pairs[i].thief, pairs[i].victim);
-        domi_begin_metric_sample(to, name, "_total", labels);
-        domi_end_metric_sample_with_count(to, value);
+        domi_write_metric_name_and_labels(to, name, "_total", labels);
+        domi_write_metric_count_and_line_end(to, value);
     }
 }
 
@@ -48,12 +49,12 @@ void domi_thread_pairs_write_metrics(domi_metrics *to, const domus_system *syste
 
     if (count == 0)
         return; /* a family of metrics without samples is left out */
-    write_family_of_pairs(to, "domus_pair_steals",
-                          "Actors of a thread that another one stole and ran.", pairs, count,
-                          false);
-    write_family_of_pairs(to, "domus_pair_stand_ins",
-                          "Actors of a thread that another one ran while it slept.", pairs, count,
-                          true);
+    write_metric_family_of_thread_pairs(to, "domus_pair_steals",
+                                        "Actors of a thread that another one stole and ran.", pairs,
+                                        count, false);
+    write_metric_family_of_thread_pairs(to, "domus_pair_stand_ins",
+                                        "Actors of a thread that another one ran while it slept.",
+                                        pairs, count, true);
     free(pairs);
 }
 

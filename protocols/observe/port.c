@@ -156,7 +156,7 @@ static int serve_observation_port(domus_system *system, uint16_t *ret_port)
 
 /* Remember the file of the port's Unix socket, which `close` removes if it is still the same file.
  * The file of a socket that was passed to the process stays. */
-static void remember_file_of_socket(const domus_endpoint *at)
+static void remember_file_of_socket_to_remove(const domus_endpoint *at)
 {
     port.path[0] = '\0';
     if (adopted != 0 || at->family != AF_UNIX || at->bytes[0] == '\0')
@@ -228,7 +228,7 @@ static int open_observation_port(domus_system *system, char *error, size_t error
         domus_system_free(own);
         return result;
     }
-    remember_file_of_socket(&at);
+    remember_file_of_socket_to_remove(&at);
     /* the passed socket now belongs to the system of the port, so the next `open` does not serve
      * it */
     adopted = 0;
@@ -239,7 +239,7 @@ static int open_observation_port(domus_system *system, char *error, size_t error
     return 0;
 }
 
-static void adopt_listening_socket(int listening, const domus_endpoint *at)
+static void use_passed_socket_for_port(int listening, const domus_endpoint *at)
 {
     adopted = listening;
     adopted_at = *at;
@@ -247,7 +247,7 @@ static void adopt_listening_socket(int listening, const domus_endpoint *at)
 
 /* --- while the port is open ------------------------------------------------------------------- */
 
-static void set_ready_of_program(void *state, bool is_ready)
+static void store_ready_and_end_streams_if_not(void *state, bool is_ready)
 {
     if (state == NULL)
         return;
@@ -266,9 +266,9 @@ static void set_log_source(void *state, const domus_log_source *source)
     atomic_store_explicit(&domi_observed.has_log, true, memory_order_release);
 }
 
-static int set_config_to_show(void *state, domus_config_walk *walk, const void *from)
+static int hand_over_config_if_port_is_open(void *state, domus_config_walk *walk, const void *from)
 {
-    return state != NULL ? domi_observe_set_shown_config(walk, from) : 0;
+    return state != NULL ? domi_observe_hand_over_shown_config(walk, from) : 0;
 }
 
 static void remove_file_of_socket(void)
@@ -297,8 +297,8 @@ static void close_observation_port(void *state)
 
 const domus_observer domus_observe_front = {.check = check_endpoint_to_listen_at,
                                             .open = open_observation_port,
-                                            .set_ready = set_ready_of_program,
+                                            .set_ready = store_ready_and_end_streams_if_not,
                                             .close = close_observation_port,
                                             .set_log = set_log_source,
-                                            .set_config = set_config_to_show,
-                                            .adopt = adopt_listening_socket};
+                                            .set_config = hand_over_config_if_port_is_open,
+                                            .adopt = use_passed_socket_for_port};

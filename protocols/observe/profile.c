@@ -58,7 +58,7 @@ static void write_counters_of_source(domus_appender *json, const domi_source *so
         if ((int)source->kind > (int)row->counted_by)
             continue;
         write_number_member(json, before, row->field,
-                            domi_row_read_counter(row, &source->counters));
+                            domi_row_read_its_counter(row, &source->counters));
         before = ",";
     }
     if (source->kind == DOMI_SOURCE_THREAD)

@@ -8,7 +8,7 @@
 
 #include <errno.h>
 
-bool domi_recording_is_too_much_unread(void)
+bool domi_recording_have_viewers_unread_much(void)
 {
     domus_profile port = {0};
 
@@ -16,7 +16,7 @@ bool domi_recording_is_too_much_unread(void)
     return port.queued_bytes > DOMUS_OBSERVE_UNREAD_BYTES;
 }
 
-int domi_recording_answer_error(domus_stack *stack, int error)
+int domi_recording_answer_503_for_error(domus_stack *stack, int error)
 {
     if (error == -ESHUTDOWN)
         return domi_observe_answer_with_line(stack, 503, "the program stops\n");

@@ -26,7 +26,7 @@ typedef struct domi_row {
 /* The rows of all counters. The last row has no name, and ends the table. */
 extern const domi_row domi_rows[];
 
-static inline uint64_t domi_row_read_counter(const domi_row *row, const domus_profile *counters)
+static inline uint64_t domi_row_read_its_counter(const domi_row *row, const domus_profile *counters)
 {
     return *(const uint64_t *)(const void *)((const char *)counters + row->offset);
 }

@@ -126,7 +126,8 @@ static void write_names_of_runners(domus_appender *json, domus_system *system)
 }
 
 /* End the JSON text of an event with a zero byte, and make the event of it. */
-static int make_event_of_text(domus_appender *json, const char *name, domus_slice *ret_event)
+static int close_json_and_make_sse_event(domus_appender *json, const char *name,
+                                         domus_slice *ret_event)
 {
     domus_appender event = {0};
     domus_slice text;
@@ -141,7 +142,7 @@ static int make_event_of_text(domus_appender *json, const char *name, domus_slic
     return domus_append_end(&event, ret_event);
 }
 
-int domi_sample_make_names_event(domus_system *system, domus_slice *ret_event)
+int domi_sample_make_event_with_all_names(domus_system *system, domus_slice *ret_event)
 {
     domus_appender json = {0};
 
@@ -168,7 +169,7 @@ int domi_sample_make_names_event(domus_system *system, domus_slice *ret_event)
         write_character_and_number(&json, i == 0 ? '[' : ',',
                                    domus_histogram_bound_ns(i * DOMI_SAMPLE_FOLD));
     append_text(&json, "]");
-    return make_event_of_text(&json, "names", ret_event);
+    return close_json_and_make_sse_event(&json, "names", ret_event);
 }
 
 static void write_phases_of_threads(domus_appender *json, const domi_source *thread)
@@ -194,8 +195,9 @@ static bool has_counter_changed_on_any_thread(const domi_row *row, const domi_so
                                               const domi_sources *before, size_t threads)
 {
     for (size_t i = 0; i < threads; i++) {
-        uint64_t old = before != NULL ? domi_row_read_counter(row, &before->each[i].counters) : 0;
-        if (domi_row_read_counter(row, &now->each[i].counters) != old)
+        uint64_t old =
+            before != NULL ? domi_row_read_its_counter(row, &before->each[i].counters) : 0;
+        if (domi_row_read_its_counter(row, &now->each[i].counters) != old)
             return true;
     }
     return false;
@@ -214,7 +216,7 @@ static uint64_t write_changed_rows(domus_appender *json, const domi_row *rows, u
         write_character_and_number(json, '[', number);
         for (size_t i = 0; i < threads; i++)
             write_character_and_number(json, ',',
-                                       domi_row_read_counter(rows, &now->each[i].counters));
+                                       domi_row_read_its_counter(rows, &now->each[i].counters));
         append_text(json, "],");
     }
     return number;
@@ -271,8 +273,8 @@ static void write_histogram_of_iterations(domus_appender *json, const domi_sampl
     append_text(json, "]");
 }
 
-int domi_sample_make_event(const domi_sample *sample, const domi_sample *before,
-                           domus_slice *ret_event)
+int domi_sample_make_event_with_changes(const domi_sample *sample, const domi_sample *before,
+                                        domus_slice *ret_event)
 {
     domus_appender json = {0};
 
@@ -287,5 +289,5 @@ int domi_sample_make_event(const domi_sample *sample, const domi_sample *before,
     append_text(&json, ",\"behaviours\":");
     domi_sums_write_changed_json(&json, &sample->behaviours,
                                  before != NULL ? &before->behaviours : NULL);
-    return make_event_of_text(&json, "sample", ret_event);
+    return close_json_and_make_sse_event(&json, "sample", ret_event);
 }

@@ -46,11 +46,11 @@ void domi_sample_free_counters(domi_sample *sample);
 
 /* Write the event with the names for /live. Returns 0; -ENOMEM. Ownership: the slice is the
  * caller's. */
-int domi_sample_make_names_event(domus_system *system, domus_slice *ret_event);
+int domi_sample_make_event_with_all_names(domus_system *system, domus_slice *ret_event);
 
 /* Write the event of a sample: only what has changed since the sample `before`, or all counts that
  * are not 0 if `before` is NULL. Returns 0; -ENOMEM. Ownership: the slice is the caller's. */
-int domi_sample_make_event(const domi_sample *sample, const domi_sample *before,
-                           domus_slice *ret_event);
+int domi_sample_make_event_with_changes(const domi_sample *sample, const domi_sample *before,
+                                        domus_slice *ret_event);
 
 #endif

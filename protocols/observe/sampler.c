@@ -24,7 +24,7 @@ struct sampler {
     bool ticks, is_ending;
 };
 
-static void free_tick_events(void *payload)
+static void free_events_of_tick_payload(void *payload)
 {
     const domi_live_tick *tick = payload;
 
@@ -35,7 +35,7 @@ static void free_tick_events(void *payload)
 static const domus_type tick_type = {.name = "sampler ticks"};
 const domus_type domi_live_next_type = {.name = "next sample", .size = sizeof(domi_live_next)};
 const domus_type domi_live_tick_type = {
-    .name = "sample", .size = sizeof(domi_live_tick), .release = free_tick_events};
+    .name = "sample", .size = sizeof(domi_live_tick), .release = free_events_of_tick_payload};
 const domus_type domi_live_end_type = {.name = "samples end"};
 
 uint32_t domi_live_max_streams(void)
@@ -75,15 +75,16 @@ static int make_tick_for_viewer(struct sampler *sampler, uint64_t seen, domi_liv
     int error = 0;
 
     if (event->size == 0)
-        error = domi_sample_make_event(&sampler->now, is_in_step ? &sampler->before : NULL, event);
+        error = domi_sample_make_event_with_changes(&sampler->now,
+                                                    is_in_step ? &sampler->before : NULL, event);
     if (error == 0 && seen == 0 && sampler->names.size == 0)
-        error = domi_sample_make_names_event(domi_observed.observed, &sampler->names);
+        error = domi_sample_make_event_with_all_names(domi_observed.observed, &sampler->names);
     if (error == 0 && seen == 0)
         error = domus_slice_keep(sampler->names, &tick.names);
     if (error == 0)
         error = domus_slice_keep(*event, &tick.sample);
     if (error != 0) {
-        free_tick_events(&tick);
+        free_events_of_tick_payload(&tick);
         return error;
     }
     *ret_tick = tick;
@@ -92,7 +93,7 @@ static int make_tick_for_viewer(struct sampler *sampler, uint64_t seen, domi_liv
 
 /* --- viewers that wait for a tick ------------------------------------------------------------- */
 
-static void fail_waiting_asks(domus_stack *stack, struct sampler *sampler, int error)
+static void fail_asks_that_wait_for_tick(domus_stack *stack, struct sampler *sampler, int error)
 {
     while (sampler->waiting_count != 0)
         (void)domus_kept_fail(stack, sampler->waiting[--sampler->waiting_count], error);
@@ -107,13 +108,13 @@ static void answer_waiting_asks(domus_stack *stack, struct sampler *sampler, uin
     while (sampler->waiting_count != 0) {
         int error = make_tick_for_viewer(sampler, seen, &tick);
         if (error != 0) {
-            fail_waiting_asks(stack, sampler, error);
+            fail_asks_that_wait_for_tick(stack, sampler, error);
             return;
         }
         if (domus_kept_reply(stack, sampler->waiting[--sampler->waiting_count],
                              &domi_live_tick_type, &tick) != 0)
             /* the viewer is gone, so nobody takes the answer, and it is freed */
-            free_tick_events(&tick);
+            free_events_of_tick_payload(&tick);
     }
 }
 
@@ -124,7 +125,7 @@ static void read_sample_and_answer_waiting(domus_stack *stack, struct sampler *s
     int error = read_next_sample(stack, sampler);
 
     if (error != 0)
-        fail_waiting_asks(stack, sampler, error);
+        fail_asks_that_wait_for_tick(stack, sampler, error);
     else
         answer_waiting_asks(stack, sampler, seen);
 }
@@ -139,7 +140,7 @@ static int set_timer_for_next_tick(domus_stack *stack, struct sampler *sampler)
 }
 
 /* Handle a tick of the sampler. If no viewer waits, no further tick follows. */
-static int handle_tick_of_sampler(domus_stack *stack, void *self, const void *payload)
+static int answer_waiting_viewers_at_tick(domus_stack *stack, void *self, const void *payload)
 {
     struct sampler *sampler = self;
 
@@ -149,7 +150,7 @@ static int handle_tick_of_sampler(domus_stack *stack, void *self, const void *pa
         return 0;
     int error = set_timer_for_next_tick(stack, sampler);
     if (error != 0)
-        fail_waiting_asks(stack, sampler, error);
+        fail_asks_that_wait_for_tick(stack, sampler, error);
     read_sample_and_answer_waiting(stack, sampler);
     return 0;
 }
@@ -170,7 +171,7 @@ static int keep_ask_until_next_tick(domus_stack *stack, struct sampler *sampler)
     return error;
 }
 
-static int handle_ask_for_next_tick(domus_stack *stack, void *self, const void *payload)
+static int answer_or_keep_ask_for_next_tick(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t seen = ((const domi_live_next *)payload)->serial;
     struct sampler *sampler = self;
@@ -190,7 +191,7 @@ static int handle_ask_for_next_tick(domus_stack *stack, void *self, const void *
         return error;
     error = domus_reply(stack, &domi_live_tick_type, &tick);
     if (error != 0)
-        free_tick_events(&tick);
+        free_events_of_tick_payload(&tick);
     return error;
 }
 
@@ -198,11 +199,11 @@ static int end_all_streams(domus_stack *stack, void *self, const void *payload)
 {
     (void)payload;
     ((struct sampler *)self)->is_ending = true;
-    fail_waiting_asks(stack, self, -ESHUTDOWN);
+    fail_asks_that_wait_for_tick(stack, self, -ESHUTDOWN);
     return 0;
 }
 
-static int on_mount_of_sampler(domus_stack *stack, void *self)
+static int allocate_waiting_asks_at_mount(domus_stack *stack, void *self)
 {
     struct sampler *sampler = self;
 
@@ -211,7 +212,7 @@ static int on_mount_of_sampler(domus_stack *stack, void *self)
     return sampler->waiting != NULL ? 0 : -ENOMEM;
 }
 
-static void on_stop_of_sampler(domus_stack *stack, void *self)
+static void free_samples_and_asks_at_stop(domus_stack *stack, void *self)
 {
     struct sampler *sampler = self;
 
@@ -226,10 +227,10 @@ static void on_stop_of_sampler(domus_stack *stack, void *self)
 const domus_behaviour domi_live_sampler = {
     .name = "sampler",
     .state_size = sizeof(struct sampler),
-    .on = (const domus_on[]){{&domi_live_next_type, handle_ask_for_next_tick, 0},
-                             {&tick_type, handle_tick_of_sampler, 0},
+    .on = (const domus_on[]){{&domi_live_next_type, answer_or_keep_ask_for_next_tick, 0},
+                             {&tick_type, answer_waiting_viewers_at_tick, 0},
                              {&domi_live_end_type, end_all_streams, 0},
                              {NULL, NULL, 0}},
-    .on_mount = on_mount_of_sampler,
-    .on_stop = on_stop_of_sampler,
+    .on_mount = allocate_waiting_asks_at_mount,
+    .on_stop = free_samples_and_asks_at_stop,
 };

@@ -22,7 +22,7 @@
 
 /* Returns the path of a request without its first '/', which may be the name of a set; empty if the
  * path has further ones. */
-static domus_slice name_of_set_in_path(const domus_http_request *request)
+static domus_slice possible_name_of_set_in_path(const domus_http_request *request)
 {
     domus_slice path = domus_http_path(request);
     const char *data = domus_slice_data(path);
@@ -39,7 +39,7 @@ static bool is_name_of_set(domus_slice name, const char *of)
 
 bool domi_is_path_of_figure_set(domus_system *system, const domus_http_request *request)
 {
-    domus_slice name = name_of_set_in_path(request);
+    domus_slice name = possible_name_of_set_in_path(request);
     const domus_figures_table *table;
 
     for (uint32_t i = 0; (table = domus_figures_at(system, i)) != NULL; i++) {
@@ -97,8 +97,8 @@ static void write_columns_of_table(domus_appender *json, const domus_figures_tab
     (void)domus_append_text(json, "]");
 }
 
-static void write_cell_of_row(domus_appender *json, const domus_figure_column *column,
-                              const domus_figure *cell)
+static void write_cell_of_row_as_json(domus_appender *json, const domus_figure_column *column,
+                                      const domus_figure *cell)
 {
     if (column->kind == DOMUS_FIGURE_LABEL || column->kind == DOMUS_FIGURE_TEXT)
         domi_json_append_string(json, cell->text);
@@ -125,7 +125,7 @@ static void write_table_as_json(domus_appender *json, const domus_figures_shot *
                                     : i > 0 ? ",{\"%s\":"
                                             : "{\"%s\":",
                                     table->columns[k].name);
-            write_cell_of_row(json, &table->columns[k], domus_figures_cell(shot, i, k));
+            write_cell_of_row_as_json(json, &table->columns[k], domus_figures_cell(shot, i, k));
         }
         (void)domus_append_text(json, "}");
     }
@@ -140,7 +140,7 @@ typedef struct wish {
     char table[NAME_SIZE]; /* name of the wanted table; "": all tables of the set */
 } wish;
 
-static int read_wanted_rows(domus_slice query, wish *ret_wish)
+static int read_wanted_table_and_rows_from_query(domus_slice query, wish *ret_wish)
 {
     int64_t size = domus_http_query_value(query, "table", ret_wish->table, NAME_SIZE - 1);
 
@@ -194,11 +194,11 @@ int domi_observe_serve_figure_set(domus_stack *stack, void *self, const void *pa
     wish wanted;
 
     (void)self;
-    if (read_wanted_rows(domus_http_query(payload), &wanted) != 0)
+    if (read_wanted_table_and_rows_from_query(domus_http_query(payload), &wanted) != 0)
         return domi_observe_answer_with_line(stack, 400,
                                              "from and count are numbers, count is 0..10000, and "
                                              "the name of a table has at most 31 bytes\n");
-    int error =
-        write_set_as_json(domi_observed.observed, name_of_set_in_path(payload), &wanted, &text);
+    int error = write_set_as_json(domi_observed.observed, possible_name_of_set_in_path(payload),
+                                  &wanted, &text);
     return error != 0 ? error : domi_observe_answer_with_bytes(stack, "application/json", text);
 }

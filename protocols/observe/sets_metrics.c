@@ -30,16 +30,16 @@ static void write_labels_of_row(const domus_figures_shot *shot, uint32_t row,
 
 /* Write a sample for each word that a state may have: 1 for the current word, and 0 for the
  * others. */
-static void write_samples_of_state(domi_metrics *to, const domus_figure_column *column,
-                                   const char *labels, uint64_t number)
+static void write_sample_for_each_word_of_state(domi_metrics *to, const domus_figure_column *column,
+                                                const char *labels, uint64_t number)
 {
     char all[LABELS_SIZE + 64];
 
     for (uint32_t i = 0; column->words[i] != NULL; i++) {
         snprintf(all, sizeof all, "%s%sstate=\"%s\"", labels, labels[0] != '\0' ? "," : "",
                  column->words[i]);
-        domi_begin_metric_sample(to, column->metric, "", all);
-        domi_end_metric_sample_with_count(to, i == number);
+        domi_write_metric_name_and_labels(to, column->metric, "", all);
+        domi_write_metric_count_and_line_end(to, i == number);
     }
 }
 
@@ -57,14 +57,14 @@ static void write_family_of_column(domi_metrics *to, const domus_figures_shot *s
             continue;
         write_labels_of_row(shot, i, labels);
         if (column->kind == DOMUS_FIGURE_STATE) {
-            write_samples_of_state(to, column, labels, value);
+            write_sample_for_each_word_of_state(to, column, labels, value);
             continue;
         }
-        domi_begin_metric_sample(to, column->metric, grows ? "_total" : "", labels);
+        domi_write_metric_name_and_labels(to, column->metric, grows ? "_total" : "", labels);
         if (column->kind == DOMUS_FIGURE_TIME)
-            domi_end_metric_sample_with_time(to, value);
+            domi_write_metric_time_and_line_end(to, value);
         else
-            domi_end_metric_sample_with_count(to, value);
+            domi_write_metric_count_and_line_end(to, value);
     }
 }
 

@@ -50,9 +50,9 @@ static int serve_profile(domus_stack *stack, void *self, const void *payload)
     uint32_t machine = 0;
     int histograms;
 
-    if (domi_observe_wants_cpu_profile(domus_http_query(payload)))
+    if (domi_observe_does_query_ask_for_cpu(domus_http_query(payload)))
         return domi_observe_serve_cpu_profile(stack, self, payload);
-    if (domi_histograms_read_wanted_kinds(domus_http_query(payload), &histograms) != 0)
+    if (domi_histograms_read_kinds_from_query(domus_http_query(payload), &histograms) != 0)
         return domi_observe_answer_with_line(stack, 400,
                                              "histograms is 1, or a kind such as iteration\n");
     if (domi_query_read_number(domus_http_query(payload), "machine", NULL, 1, &machine) != 0)
@@ -153,13 +153,13 @@ static bool is_request_for_own_host(const domus_http_request *request)
 /* Returns whether a route occupies a place or a thread of the program for a while. A page of
  * another site must not begin that, although it would not see the answer. Handlers that change
  * something check this themselves. */
-static bool may_only_own_pages_request(uint32_t route)
+static bool may_only_own_pages_request_route(uint32_t route)
 {
     return route == ACTORS || route == LIVE || route == LOG || route == STALLS || route == DOCTOR ||
            route == SET;
 }
 
-static int handle_request_of_viewer(domus_stack *stack, void *self, const void *payload)
+static int check_request_and_serve_its_route(domus_stack *stack, void *self, const void *payload)
 {
     domus_http_match match = domus_http_find_route(routes, payload);
     domus_http_response refusal;
@@ -168,13 +168,13 @@ static int handle_request_of_viewer(domus_stack *stack, void *self, const void *
         return domi_observe_answer_with_line(stack, 421, "this port has another name\n");
     if (match.allowed == 0 && domi_is_path_of_figure_set(domi_observed.observed, payload))
         match = domus_http_find_route(routes_of_sets, payload);
-    if (match.route != NULL && may_only_own_pages_request(match.route->id) &&
+    if (match.route != NULL && may_only_own_pages_request_route(match.route->id) &&
         !domi_observe_may_request_change(payload))
         return domi_observe_answer_with_line(stack, 403, "not for a page of another site\n");
     if (match.route != NULL)
         return functions[match.route->id](stack, self, payload);
     int error = domus_http_unrouted(&match, &refusal);
-    return error != 0 ? error : domi_observe_answer_with_response(stack, &refusal);
+    return error != 0 ? error : domi_observe_reply_or_release_response(stack, &refusal);
 }
 
 /* Returns the marks of a request: an answer without an end of its own, or one that comes after a
@@ -187,19 +187,19 @@ static uint32_t find_marks_of_request(const void *payload)
     bool is_endless = id == LIVE || (id == LOG && domi_observe_wants_to_follow_log(payload));
     bool is_recording =
         id == TRACE || id == DOCTOR ||
-        (id == PROFILE && domi_observe_wants_cpu_profile(domus_http_query(payload)));
+        (id == PROFILE && domi_observe_does_query_ask_for_cpu(domus_http_query(payload)));
 
     return is_endless || is_recording ? DOMUS_ALONE | DOMUS_ENDS_WITH_PEER : 0;
 }
 
-static int on_connection_of_viewer_closed(domus_stack *stack, void *self, const void *payload)
+static int note_that_viewer_is_gone_at_close(domus_stack *stack, void *self, const void *payload)
 {
     (void)stack, (void)payload;
     atomic_store_explicit(&((domi_viewer *)self)->is_gone, true, memory_order_relaxed);
     return 0;
 }
 
-static void on_stop_of_viewer(domus_stack *stack, void *self)
+static void free_places_and_texts_of_viewer_at_stop(domus_stack *stack, void *self)
 {
     domi_viewer *viewer = self;
 
@@ -208,7 +208,7 @@ static void on_stop_of_viewer(domus_stack *stack, void *self)
     domi_free_text_of_actors_page(&viewer->page);
     domus_slice_free(viewer->stalls);
     domi_observe_free_place_in_log(&viewer->follow);
-    domi_visit_free_place(&viewer->visit);
+    domi_visit_free_its_place_and_look(&viewer->visit);
     domus_slice_free(viewer->trace.bytes);
     domus_slice_free(viewer->cpu.text);
 }
@@ -226,12 +226,12 @@ static const domus_behaviour visitor_behaviour = {
     .pipeline = &pipeline,
     .on = (const domus_on[]){{NULL, NULL, 0}},
     .on_peer = (const domus_on_peer[]){{.type = &domus_http_request_type,
-                                        .handle = handle_request_of_viewer,
+                                        .handle = check_request_and_serve_its_route,
                                         .marks_of = find_marks_of_request,
                                         .peer_frame_size = DOMI_LIVE_FRAME_MAX},
                                        {.type = NULL}},
-    .on_close = {on_connection_of_viewer_closed, 0},
-    .on_stop = on_stop_of_viewer,
+    .on_close = {note_that_viewer_is_gone_at_close, 0},
+    .on_stop = free_places_and_texts_of_viewer_at_stop,
 };
 
 const domus_behaviour domi_observe_site = {

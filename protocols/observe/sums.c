@@ -44,8 +44,8 @@ static void add_behaviour_counts(domi_sums *sums, const domus_behaviour_profile 
     to->bytes += more->bytes;
 }
 
-static void add_counts_of_all_places(domi_sums *sums, const domus_behaviour_profile *more,
-                                     uint32_t count)
+static void add_counts_of_behaviours_at_place(domi_sums *sums, const domus_behaviour_profile *more,
+                                              uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
         add_behaviour_counts(sums, &more[i]);
@@ -63,14 +63,14 @@ int domi_sums_read_behaviours(domus_system *system, domi_sums *ret_sums)
         return -ENOMEM;
     for (uint32_t i = 0; i < domus_system_threads(system); i++) {
         if (domus_system_behaviours(system, i, place, NAMES_MAX, &count) == 0)
-            add_counts_of_all_places(&sums, place, count);
+            add_counts_of_behaviours_at_place(&sums, place, count);
     }
     if (domus_outside_behaviours(system, place, NAMES_MAX, &count) == 0)
-        add_counts_of_all_places(&sums, place, count);
+        add_counts_of_behaviours_at_place(&sums, place, count);
     for (size_t i = 0; i < config->pool_count; i++) {
         const domus_pool *pool = domus_outside_pool_find(system, config->pools[i].name);
         if (domus_pool_behaviours(pool, place, NAMES_MAX, &count) == 0)
-            add_counts_of_all_places(&sums, place, count);
+            add_counts_of_behaviours_at_place(&sums, place, count);
     }
     *ret_sums = sums;
     return 0;
@@ -106,7 +106,7 @@ static void write_sum_of_behaviour(domus_appender *json, const domus_behaviour_p
                             one->bytes);
 }
 
-static int compare_sums_by_time(const void *a_, const void *b_)
+static int compare_behaviours_by_run_time(const void *a_, const void *b_)
 {
     const domus_behaviour_profile *const *a = a_, *const *b = b_;
 
@@ -123,7 +123,7 @@ void domi_sums_write_changed_json(domus_appender *json, const domi_sums *sums,
         if (has_sum_changed(&sums->each[i], before))
             changed[count++] = &sums->each[i];
     }
-    qsort(changed, count, sizeof(const domus_behaviour_profile *), compare_sums_by_time);
+    qsort(changed, count, sizeof(const domus_behaviour_profile *), compare_behaviours_by_run_time);
     (void)domus_append(json, "[", 1);
     for (uint32_t i = 0; i < count && i < DOMI_SUMS_SHOWN; i++) {
         (void)domus_append(json, ",", i != 0);

@@ -31,7 +31,7 @@ static int append_trace_bytes(void *out, const void *bytes, size_t length)
 
 /* Write the records of the observed program that ended at `since_ns` or later, as a trace. Returns
  * 0; -EMSGSIZE when there are too many; a negative errno of domus_trace_write(). */
-static int write_trace_since(uint64_t since_ns, domus_slice *ret_bytes)
+static int write_trace_of_records_since_time(uint64_t since_ns, domus_slice *ret_bytes)
 {
     domus_appender out = {.size_max = DOMUS_OBSERVE_TRACE_BYTES};
     int error = domus_trace_write(domi_observed.observed, since_ns, append_trace_bytes, &out);
@@ -49,11 +49,11 @@ static int write_newest_trace_that_fits(uint64_t since_ns, domus_slice *ret_byte
 {
     uint64_t now_ns = domi_observe_clock_ns();
     uint64_t length_ns = now_ns - (since_ns != 0 ? since_ns : domi_observed.opened_ns);
-    int error = write_trace_since(since_ns, ret_bytes);
+    int error = write_trace_of_records_since_time(since_ns, ret_bytes);
 
     while (error == -EMSGSIZE && length_ns > SHORT_NS) {
         length_ns /= 2;
-        error = write_trace_since(now_ns - length_ns, ret_bytes);
+        error = write_trace_of_records_since_time(now_ns - length_ns, ret_bytes);
     }
     return error;
 }
@@ -87,10 +87,10 @@ static int answer_with_trace(domus_stack *stack, void *self, const domus_answer 
             stack, 409,
             "no thread has recorded spans: ask for ?seconds=2, or set the "
             "level spans\n");
-    return domi_recording_answer_error(stack, made->error);
+    return domi_recording_answer_503_for_error(stack, made->error);
 }
 
-static int check_trace_again(domus_stack *stack, void *self, const domus_answer *slept)
+static int make_trace_if_its_time_is_over(domus_stack *stack, void *self, const domus_answer *slept)
 {
     domi_viewer_trace *trace = &((domi_viewer *)self)->trace;
 
@@ -100,7 +100,7 @@ static int check_trace_again(domus_stack *stack, void *self, const domus_answer 
     }
     if (domi_observe_clock_ns() < trace->end_ns &&
         !atomic_load_explicit(&domi_observed.is_ending, memory_order_relaxed))
-        return domus_sleep(stack, LOOK_NS, check_trace_again);
+        return domus_sleep(stack, LOOK_NS, make_trace_if_its_time_is_over);
     return domus_blocking(stack, make_trace_on_helper, trace, answer_with_trace);
 }
 
@@ -118,7 +118,7 @@ int domi_observe_serve_trace(domus_stack *stack, void *self, const void *payload
     if (domi_observed.is_traced)
         return domi_observe_answer_with_line(stack, 409,
                                              "a trace is under way for another viewer\n");
-    if (domi_recording_is_too_much_unread())
+    if (domi_recording_have_viewers_unread_much())
         return domi_observe_answer_with_line(stack, 503,
                                              "viewers have not read their answers yet\n");
     domi_observed.is_traced = true;
@@ -128,5 +128,5 @@ int domi_observe_serve_trace(domus_stack *stack, void *self, const void *payload
     domi_observe_raise_level_for_trace();
     viewer->trace.since_ns = domi_observe_clock_ns();
     viewer->trace.end_ns = viewer->trace.since_ns + seconds * SECOND_NS;
-    return domus_sleep(stack, LOOK_NS, check_trace_again);
+    return domus_sleep(stack, LOOK_NS, make_trace_if_its_time_is_over);
 }

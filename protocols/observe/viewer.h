@@ -69,7 +69,7 @@ int domi_observe_serve_trace(domus_stack *stack, void *self, const void *payload
 int domi_observe_serve_cpu_profile(domus_stack *stack, void *self, const void *payload);
 
 /* Returns whether a query asks for a CPU profile. */
-bool domi_observe_wants_cpu_profile(domus_slice query);
+bool domi_observe_does_query_ask_for_cpu(domus_slice query);
 
 /* Free the text of a page of the dump of actors. */
 void domi_free_text_of_actors_page(domi_actors_page *made);

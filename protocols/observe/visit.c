@@ -45,7 +45,7 @@ static struct domi_shared_look *newest;
 
 /* --- looks ------------------------------------------------------------------------------------ */
 
-static void release_shared_look(struct domi_shared_look *shared)
+static void free_shared_look_of_last_user(struct domi_shared_look *shared)
 {
     if (--shared->users != 0)
         return;
@@ -57,7 +57,7 @@ static void release_shared_look(struct domi_shared_look *shared)
 
 /* Get the newest look if it is not older than `age_ns`, otherwise take a look. Returns 0;
  * -ENOMEM. */
-static int get_shared_look(uint64_t age_ns, struct domi_shared_look **ret_shared)
+static int get_newest_look_or_take_one(uint64_t age_ns, struct domi_shared_look **ret_shared)
 {
     if (newest == NULL || domi_observe_clock_ns() - newest->look.now_ns > age_ns) {
         struct domi_shared_look *shared = calloc(1, sizeof *shared);
@@ -110,8 +110,8 @@ static int answer_with_reason_for_no_span(domus_stack *stack, const char *why)
 }
 
 /* Answer a viewer with the doctor's findings in the span between two looks. */
-static int answer_with_span(domus_stack *stack, const domi_look *before, const domi_look *after,
-                            bool is_json)
+static int answer_with_findings_between_looks(domus_stack *stack, const domi_look *before,
+                                              const domi_look *after, bool is_json)
 {
     domus_slice text;
     domi_span span;
@@ -129,30 +129,31 @@ static int answer_with_span(domus_stack *stack, const domi_look *before, const d
 
 /* --- visits ----------------------------------------------------------------------------------- */
 
-void domi_visit_free_place(domi_visit *visit)
+void domi_visit_free_its_place_and_look(domi_visit *visit)
 {
     if (visit->before == NULL)
         return;
     visits--;
-    release_shared_look(visit->before);
+    free_shared_look_of_last_user(visit->before);
     visit->before = NULL;
 }
 
 static int answer_visit_with_findings(domus_stack *stack, domi_visit *visit)
 {
     struct domi_shared_look *after;
-    int error = get_shared_look(SHARED_NS, &after);
+    int error = get_newest_look_or_take_one(SHARED_NS, &after);
 
     if (error == 0) {
-        error = answer_with_span(stack, &visit->before->look, &after->look, visit->is_json);
-        release_shared_look(after);
+        error = answer_with_findings_between_looks(stack, &visit->before->look, &after->look,
+                                                   visit->is_json);
+        free_shared_look_of_last_user(after);
     }
-    domi_visit_free_place(visit);
+    domi_visit_free_its_place_and_look(visit);
     return error;
 }
 
 /* Returns the time at which a visit ends, which is earlier if the program stops meanwhile. */
-static uint64_t end_time_of_visit(const domi_visit *visit)
+static uint64_t time_at_which_visit_ends(const domi_visit *visit)
 {
     uint64_t least_ns = visit->before->look.now_ns + LEAST_NS;
 
@@ -161,18 +162,19 @@ static uint64_t end_time_of_visit(const domi_visit *visit)
     return least_ns < visit->end_ns ? least_ns : visit->end_ns;
 }
 
-static int resume_visit_after_sleep(domus_stack *stack, void *self, const domus_answer *slept)
+static int take_second_look_when_visit_ends(domus_stack *stack, void *self,
+                                            const domus_answer *slept)
 {
     domi_visit *visit = &((domi_viewer *)self)->visit;
 
     if (slept->error != 0) {
-        domi_visit_free_place(visit);
+        domi_visit_free_its_place_and_look(visit);
         return slept->error;
     }
-    uint64_t now_ns = domi_observe_clock_ns(), end_ns = end_time_of_visit(visit);
+    uint64_t now_ns = domi_observe_clock_ns(), end_ns = time_at_which_visit_ends(visit);
     if (now_ns < end_ns)
         return domus_sleep(stack, end_ns - now_ns < STEP_NS ? end_ns - now_ns : STEP_NS,
-                           resume_visit_after_sleep);
+                           take_second_look_when_visit_ends);
     return answer_visit_with_findings(stack, visit);
 }
 
@@ -204,13 +206,13 @@ int domi_observe_serve_doctor(domus_stack *stack, void *self, const void *payloa
         return domi_observe_answer_with_line(stack, 400,
                                              "seconds is 1..60, and format is text or json\n");
     struct domi_shared_look *before;
-    int error =
-        get_shared_look(visits < DOMUS_OBSERVE_DOCTORS_MAX ? SHARED_NS : CROWDED_NS, &before);
+    int error = get_newest_look_or_take_one(
+        visits < DOMUS_OBSERVE_DOCTORS_MAX ? SHARED_NS : CROWDED_NS, &before);
     if (error != 0)
         return error;
     visits++;
     *visit = (domi_visit){.before = before,
                           .end_ns = domi_observe_clock_ns() + seconds * SECOND_NS,
                           .is_json = is_json != 0};
-    return domus_sleep(stack, STEP_NS, resume_visit_after_sleep);
+    return domus_sleep(stack, STEP_NS, take_second_look_when_visit_ends);
 }

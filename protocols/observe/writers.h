@@ -37,7 +37,7 @@ void domi_behaviours_write_json(domus_appender *json, const domi_places *places)
 
 /* Read from a query's `histograms` which kinds of histograms are wanted: 1 for all, or the name of
  * a kind; without it none. Returns 0; -EINVAL. */
-int domi_histograms_read_wanted_kinds(domus_slice query, int *ret_kinds);
+int domi_histograms_read_kinds_from_query(domus_slice query, int *ret_kinds);
 
 /* Write the kinds of histograms that any thread has measured, as classic histograms of
  * Prometheus. */

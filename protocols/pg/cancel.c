@@ -29,22 +29,23 @@ static int send_cancel_on_helper(void *argument)
 }
 
 /* Set the time by which a cancel must have had an effect on this connection. */
-static void set_time_limit_of_cancel(domus_stack *stack, domi_pg_pool *pool,
-                                     domi_pg_connection *connection)
+static void set_time_by_which_cancel_must_work(domus_stack *stack, domi_pg_pool *pool,
+                                               domi_pg_connection *connection)
 {
     connection->until_ns = domus_now_ns(stack) + DOMI_PG_CANCEL_NS;
-    domi_pg_set_timer_for_check(stack, pool, connection->until_ns);
+    domi_pg_set_timer_of_pool_for_time(stack, pool, connection->until_ns);
 }
 
-/* Begin a cancel, a job on a helper thread that ends in handle_end_of_cancel_job(). If there is no
- * memory for it, the cancel goes on waiting, and the connection is closed at until_ns. */
+/* Begin a cancel, a job on a helper thread that ends in free_cancel_and_settle_connection(). If
+ * there is no memory for it, the cancel goes on waiting, and the connection is closed at until_ns.
+ */
 static void begin_cancel_on_helper_thread(domus_stack *stack, domi_pg_pool *pool,
                                           domi_pg_connection *connection)
 {
     connection->cancel = PQgetCancel(connection->pg);
     connection->awaits_cancel =
         connection->cancel == NULL ||
-        domi_pg_begin_job_by_notice(stack, connection, &domi_pg_cancel_type) != 0;
+        domi_pg_send_pool_notice_about_slot(stack, connection, &domi_pg_cancel_type) != 0;
     if (!connection->awaits_cancel) {
         if (connection->strays <= UINT8_MAX - DOMI_PG_SIGNALS)
             connection->strays += DOMI_PG_SIGNALS;
@@ -58,7 +59,7 @@ static void begin_cancel_on_helper_thread(domus_stack *stack, domi_pg_pool *pool
 
 /* Begin cancels that wait for their turn. With `were_told`, begin the repeated ones, for whose
  * query the server was told once before; otherwise begin the others, and set their time anew. */
-static void begin_cancels_that_wait(domus_stack *stack, domi_pg_pool *pool, bool were_told)
+static void begin_queued_cancels_of_pool(domus_stack *stack, domi_pg_pool *pool, bool were_told)
 {
     for (uint32_t slot = 0; slot < DOMI_PG_SLOTS; slot++) {
         domi_pg_connection *each = pool->connections[slot];
@@ -66,7 +67,7 @@ static void begin_cancels_that_wait(domus_stack *stack, domi_pg_pool *pool, bool
             each->was_told != were_told)
             continue;
         if (!were_told)
-            set_time_limit_of_cancel(stack, pool, each);
+            set_time_by_which_cancel_must_work(stack, pool, each);
         if (pool->cancels < DOMI_PG_CANCELS_MAX)
             begin_cancel_on_helper_thread(stack, pool, each);
     }
@@ -78,11 +79,12 @@ static void begin_cancels_that_wait(domus_stack *stack, domi_pg_pool *pool, bool
 static void end_cancel_and_begin_waiting(domus_stack *stack, domi_pg_pool *pool)
 {
     pool->cancels--;
-    begin_cancels_that_wait(stack, pool, false);
-    begin_cancels_that_wait(stack, pool, true);
+    begin_queued_cancels_of_pool(stack, pool, false);
+    begin_queued_cancels_of_pool(stack, pool, true);
 }
 
-static int handle_end_of_cancel_job(domus_stack *stack, void *self, const domus_answer *answer)
+static int free_cancel_and_settle_connection(domus_stack *stack, void *self,
+                                             const domus_answer *answer)
 {
     domi_pg_pool *pool = self;
     const cancel_job *job = domus_frame(stack);
@@ -102,14 +104,14 @@ static int handle_end_of_cancel_job(domus_stack *stack, void *self, const domus_
         /* The server ignores a cancel that comes between two queries, so the cancel is repeated
          * later. */
         connection->again_ns = domus_now_ns(stack) + DOMI_PG_AGAIN_NS;
-        domi_pg_set_timer_for_check(stack, pool, connection->again_ns);
+        domi_pg_set_timer_of_pool_for_time(stack, pool, connection->again_ns);
     }
-    if (domi_pg_settle_connection(stack, pool, connection))
+    if (domi_pg_go_on_or_list_as_free(stack, pool, connection))
         domi_pg_serve_waiting_queries(stack, pool);
     return 0;
 }
 
-int domi_pg_on_begin_of_cancel(domus_stack *stack, void *self, const void *payload)
+int domi_pg_start_helper_that_cancels(domus_stack *stack, void *self, const void *payload)
 {
     domi_pg_pool *pool = self;
     const domi_pg_name *which = payload;
@@ -123,7 +125,8 @@ int domi_pg_on_begin_of_cancel(domus_stack *stack, void *self, const void *paylo
     cancel_job *job = domus_frame(stack);
     *job = (cancel_job){connection};
     connection->helpers++;
-    int result = domus_blocking(stack, send_cancel_on_helper, job, handle_end_of_cancel_job);
+    int result =
+        domus_blocking(stack, send_cancel_on_helper, job, free_cancel_and_settle_connection);
     if (result < 0) {
         connection->helpers--;
         end_cancel_and_begin_waiting(stack, pool);
@@ -138,8 +141,8 @@ void domi_pg_forget_waiting_cancel(domi_pg_connection *connection)
     connection->awaits_cancel = connection->is_cancelled = false;
 }
 
-void domi_pg_begin_or_queue_cancel(domus_stack *stack, domi_pg_pool *pool,
-                                   domi_pg_connection *connection)
+void domi_pg_begin_cancel_now_or_queue_it(domus_stack *stack, domi_pg_pool *pool,
+                                          domi_pg_connection *connection)
 {
     connection->is_cancelled = true;
     if (pool->cancels < DOMI_PG_CANCELS_MAX)
@@ -157,17 +160,17 @@ void domi_pg_cancel_first_of_line(domus_stack *stack, domi_pg_pool *pool,
         return;
     first->is_cancelled = true;
     connection->was_told = false;
-    set_time_limit_of_cancel(stack, pool, connection);
+    set_time_by_which_cancel_must_work(stack, pool, connection);
     /* if a cancel for the query before is still under way, it may hit this query, so no other one
      * is begun */
     if (!connection->is_cancelled)
-        domi_pg_begin_or_queue_cancel(stack, pool, connection);
+        domi_pg_begin_cancel_now_or_queue_it(stack, pool, connection);
 }
 
 /* Returns whether a query that the server now runs is late: the first one of the line, or one that
  * shares its sync with the first, because the server keeps the results of all of these until the
  * sync. */
-static bool is_query_late_before_sync(const domi_pg_query *first)
+static bool is_any_query_before_sync_late(const domi_pg_query *first)
 {
     while (first != NULL && first->is_joined && !first->is_late)
         first = first->next;
@@ -177,6 +180,6 @@ static bool is_query_late_before_sync(const domi_pg_query *first)
 void domi_pg_cancel_first_if_late(domus_stack *stack, domi_pg_pool *pool,
                                   domi_pg_connection *connection)
 {
-    if (is_query_late_before_sync(connection->line.first))
+    if (is_any_query_before_sync_late(connection->line.first))
         domi_pg_cancel_first_of_line(stack, pool, connection);
 }

@@ -11,8 +11,8 @@
 
 const domus_type domi_pg_step_type = {.name = "pg step", .size = sizeof(domi_pg_name)};
 
-int domi_pg_begin_job_by_notice(domus_stack *stack, const domi_pg_connection *connection,
-                                const domus_type *type)
+int domi_pg_send_pool_notice_about_slot(domus_stack *stack, const domi_pg_connection *connection,
+                                        const domus_type *type)
 {
     domi_pg_name named = {connection->serial, connection->slot};
 
@@ -29,7 +29,7 @@ domi_pg_connection *domi_pg_find_connection(const domi_pg_pool *pool, uint32_t s
     return connection != NULL && connection->serial == serial ? connection : NULL;
 }
 
-int domi_pg_begin_connect(domus_stack *stack, domi_pg_pool *pool, uint32_t slot)
+int domi_pg_begin_connect_in_slot(domus_stack *stack, domi_pg_pool *pool, uint32_t slot)
 {
     domi_pg_connection *connection = calloc(1, sizeof *connection);
     uint64_t now_ns = domus_now_ns(stack);
@@ -43,7 +43,7 @@ int domi_pg_begin_connect(domus_stack *stack, domi_pg_pool *pool, uint32_t slot)
                         (connection->serial << 48);
     connection->phase = DOMI_PG_STARTING;
     connection->until_ns = now_ns + pool->settings.options.connect_timeout_ns;
-    int error = domi_pg_begin_job_by_notice(stack, connection, &domi_pg_step_type);
+    int error = domi_pg_send_pool_notice_about_slot(stack, connection, &domi_pg_step_type);
     if (error != 0) {
         free(connection);
         return error;
@@ -53,7 +53,7 @@ int domi_pg_begin_connect(domus_stack *stack, domi_pg_pool *pool, uint32_t slot)
         pool->count++;
         pool->connecting++;
     }
-    domi_pg_set_timer_for_check(stack, pool, connection->until_ns);
+    domi_pg_set_timer_of_pool_for_time(stack, pool, connection->until_ns);
     return 0;
 }
 
@@ -103,8 +103,8 @@ void domi_pg_unwatch_socket(domus_stack *stack, domi_pg_pool *pool, domi_pg_conn
 
 /* Wait for the socket of a connect between two of its steps: libpq has said whether it must be
  * ready to read or to write. */
-static int watch_socket_between_steps(domus_stack *stack, domi_pg_pool *pool,
-                                      domi_pg_connection *connection)
+static int watch_socket_as_libpq_wants(domus_stack *stack, domi_pg_pool *pool,
+                                       domi_pg_connection *connection)
 {
     uint32_t events = connection->poll == PGRES_POLLING_READING ? POLLIN : POLLOUT;
     int fd = PQsocket(connection->pg);
@@ -162,20 +162,21 @@ static int take_connection_into_use(domus_stack *stack, domi_pg_pool *pool,
         return 0;
     }
     if (connection->slot == DOMI_PG_LISTENER) {
-        domi_pg_handle_ready_listener(stack, pool, connection);
+        domi_pg_send_listens_on_ready_listener(stack, pool, connection);
         return 0;
     }
     pool->connecting--;
     pool->failures = 0;
     pool->down_since_ns = 0;
-    (void)domi_pg_settle_connection(stack, pool, connection);
+    (void)domi_pg_go_on_or_list_as_free(stack, pool, connection);
     domi_pg_serve_waiting_queries(stack, pool);
     return 0;
 }
 
 /* A helper thread has ended a step of a connect: wait for the next step, take the connection into
  * use, or give it up. The connection may have been given up during the step. */
-static int handle_end_of_connect_step(domus_stack *stack, void *self, const domus_answer *answer)
+static int wait_for_next_step_or_use_connection(domus_stack *stack, void *self,
+                                                const domus_answer *answer)
 {
     domi_pg_pool *pool = self;
     const helper_job *job = domus_frame(stack);
@@ -194,7 +195,7 @@ static int handle_end_of_connect_step(domus_stack *stack, void *self, const domu
     if (connection->poll == PGRES_POLLING_OK)
         return take_connection_into_use(stack, pool, connection);
     if (connection->poll == PGRES_POLLING_FAILED ||
-        watch_socket_between_steps(stack, pool, connection) != 0)
+        watch_socket_as_libpq_wants(stack, pool, connection) != 0)
         domi_pg_lose_connection(stack, pool, connection, PQerrorMessage(connection->pg));
     return 0;
 }
@@ -207,7 +208,7 @@ static int begin_connect_step_on_helper(domus_stack *stack, domi_pg_pool *pool,
 
     *job = (helper_job){connection, &pool->settings};
     connection->helpers++;
-    int result = domus_blocking(stack, step, job, handle_end_of_connect_step);
+    int result = domus_blocking(stack, step, job, wait_for_next_step_or_use_connection);
     if (result < 0) {
         connection->helpers--;
         domi_pg_lose_connection(stack, pool, connection, "no memory for a step");
@@ -216,7 +217,7 @@ static int begin_connect_step_on_helper(domus_stack *stack, domi_pg_pool *pool,
     return result;
 }
 
-int domi_pg_on_next_connect_step(domus_stack *stack, void *self, const void *payload)
+int domi_pg_start_helper_for_connect_step(domus_stack *stack, void *self, const void *payload)
 {
     domi_pg_pool *pool = self;
     const domi_pg_name *which = payload;
@@ -229,11 +230,11 @@ int domi_pg_on_next_connect_step(domus_stack *stack, void *self, const void *pay
                                                                : poll_connect_on_helper);
 }
 
-void domi_pg_do_next_connect_step(domus_stack *stack, domi_pg_pool *pool,
-                                  domi_pg_connection *connection)
+void domi_pg_plan_next_connect_step(domus_stack *stack, domi_pg_pool *pool,
+                                    domi_pg_connection *connection)
 {
     domi_pg_unwatch_socket(stack, pool, connection);
     connection->phase = DOMI_PG_STEPPING;
-    if (domi_pg_begin_job_by_notice(stack, connection, &domi_pg_step_type) != 0)
+    if (domi_pg_send_pool_notice_about_slot(stack, connection, &domi_pg_step_type) != 0)
         domi_pg_lose_connection(stack, pool, connection, "no memory for a step");
 }

@@ -2,12 +2,12 @@
  * and bytes from the server in pieces, which are read as rows are (rows.c). */
 #include "protocols/pg/pg.h"
 
-int domi_pg_on_copy_in(domus_stack *stack, void *self, const void *payload)
+int domi_pg_put_copy_in_of_ask(domus_stack *stack, void *self, const void *payload)
 {
     return domi_pg_keep_and_put_query(stack, self, DOMI_PG_COPY_IN, payload);
 }
 
-int domi_pg_on_copy_out(domus_stack *stack, void *self, const void *payload)
+int domi_pg_put_copy_out_of_ask(domus_stack *stack, void *self, const void *payload)
 {
     return domi_pg_keep_and_put_query(stack, self, DOMI_PG_COPY_OUT, payload);
 }
@@ -16,8 +16,9 @@ int domi_pg_on_copy_out(domus_stack *stack, void *self, const void *payload)
 
 /* Refuse a COPY whose text was sent as a plain query, or that goes in the other direction than its
  * ask says. Returns false if the connection is lost. */
-static bool refuse_unwanted_copy(domus_stack *stack, domi_pg_pool *pool,
-                                 domi_pg_connection *connection, domi_pg_query *query, bool is_in)
+static bool refuse_copy_that_was_not_asked_for(domus_stack *stack, domi_pg_pool *pool,
+                                               domi_pg_connection *connection, domi_pg_query *query,
+                                               bool is_in)
 {
     /* libpq cannot end a copy in pipeline mode, so the connection is given up */
     if (connection->has_pipeline) {
@@ -37,35 +38,36 @@ static bool refuse_unwanted_copy(domus_stack *stack, domi_pg_pool *pool,
         domi_pg_lose_connection(stack, pool, connection, PQerrorMessage(connection->pg));
         return false;
     }
-    return domi_pg_flush_to_server(stack, pool, connection);
+    return domi_pg_flush_and_watch_for_rest(stack, pool, connection);
 }
 
-bool domi_pg_begin_copy(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
-                        domi_pg_query *query, const PGresult *result)
+bool domi_pg_begin_copy_of_query(domus_stack *stack, domi_pg_pool *pool,
+                                 domi_pg_connection *connection, domi_pg_query *query,
+                                 const PGresult *result)
 {
     bool is_in = PQresultStatus(result) == PGRES_COPY_IN;
     domi_pg_flow flow = is_in ? DOMI_PG_FLOWS_IN : DOMI_PG_FLOWS_OUT;
 
     if (query->job != (is_in ? DOMI_PG_COPY_IN : DOMI_PG_COPY_OUT))
-        return refuse_unwanted_copy(stack, pool, connection, query, is_in);
+        return refuse_copy_that_was_not_asked_for(stack, pool, connection, query, is_in);
     query->has_copied = true;
     connection->copies = !is_in;
     connection->piece = (domus_appender){.size_max = pool->settings.options.result_max};
-    bool is_wanted =
-        !query->is_answered && domi_pg_begin_flow(stack, pool, connection, query, flow);
+    bool is_wanted = !query->is_answered &&
+                     domi_pg_begin_flow_and_answer_its_ask(stack, pool, connection, query, flow);
     if (is_wanted)
         return true;
     /* The server waits for the bytes of a copy in, until it is told that the copy is aborted. */
-    if (is_in && !domi_pg_abort_copy(stack, pool, connection))
+    if (is_in && !domi_pg_end_copy_in_with_error(stack, pool, connection))
         return false;
     connection->flow = DOMI_PG_NO_FLOW;
-    return domi_pg_drop_flow(stack, pool, connection, -ESTALE);
+    return domi_pg_give_up_flow_of_rows_or_copy(stack, pool, connection, -ESTALE);
 }
 
 bool domi_pg_do_abort_copy(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
 {
     if (PQputCopyEnd(connection->pg, "the copy was aborted") == 1)
-        return domi_pg_flush_to_server(stack, pool, connection);
+        return domi_pg_flush_and_watch_for_rest(stack, pool, connection);
     domi_pg_lose_connection(stack, pool, connection, PQerrorMessage(connection->pg));
     return false;
 }
@@ -83,10 +85,10 @@ static void restart_idle_time_of_copy(domus_stack *stack, domi_pg_pool *pool,
                                       domi_pg_connection *connection)
 {
     connection->idle_ns = domus_now_ns(stack) + pool->settings.options.transaction_idle_ns;
-    domi_pg_set_timer_for_check(stack, pool, connection->idle_ns);
+    domi_pg_set_timer_of_pool_for_time(stack, pool, connection->idle_ns);
 }
 
-int domi_pg_on_copy_write(domus_stack *stack, void *self, const void *payload)
+int domi_pg_send_bytes_of_copy_in(domus_stack *stack, void *self, const void *payload)
 {
     static const domus_sql_result taken;
     const domus_pg_write *write = payload;
@@ -107,7 +109,7 @@ int domi_pg_on_copy_write(domus_stack *stack, void *self, const void *payload)
         domi_pg_lose_connection(stack, pool, connection, PQerrorMessage(connection->pg));
         return -EPIPE;
     }
-    if (!domi_pg_flush_to_server(stack, pool, connection))
+    if (!domi_pg_flush_and_watch_for_rest(stack, pool, connection))
         return -EPIPE;
     restart_idle_time_of_copy(stack, pool, connection);
     if (!connection->wants_out)
@@ -115,11 +117,11 @@ int domi_pg_on_copy_write(domus_stack *stack, void *self, const void *payload)
     int error = domus_keep_working(stack, &connection->reader);
     connection->has_reader = error == 0;
     connection->line.first->until_ns = domus_now_ns(stack) + pool->settings.options.timeout_ns;
-    domi_pg_set_timer_for_check(stack, pool, connection->line.first->until_ns);
+    domi_pg_set_timer_of_pool_for_time(stack, pool, connection->line.first->until_ns);
     return error;
 }
 
-void domi_pg_answer_copy_writer(domus_stack *stack, domi_pg_connection *connection)
+void domi_pg_answer_writer_of_sent_bytes(domus_stack *stack, domi_pg_connection *connection)
 {
     static const domus_sql_result taken;
 
@@ -131,7 +133,7 @@ void domi_pg_answer_copy_writer(domus_stack *stack, domi_pg_connection *connecti
     (void)domus_kept_reply(stack, connection->reader, &domus_sql_result_type, &taken);
 }
 
-int domi_pg_on_copy_end(domus_stack *stack, void *self, const void *payload)
+int domi_pg_send_end_of_copy_in(domus_stack *stack, void *self, const void *payload)
 {
     const domus_sql_cursor *copy = payload;
     domi_pg_pool *pool = self;
@@ -150,23 +152,23 @@ int domi_pg_on_copy_end(domus_stack *stack, void *self, const void *payload)
     query->until_ns = domus_now_ns(stack) + pool->settings.options.timeout_ns;
     if (deadline_ns != 0 && deadline_ns < query->until_ns)
         query->until_ns = deadline_ns;
-    domi_pg_set_timer_for_check(stack, pool, query->until_ns);
+    domi_pg_set_timer_of_pool_for_time(stack, pool, query->until_ns);
     domi_pg_clear_flow(stack, connection);
     if (PQputCopyEnd(connection->pg, NULL) != 1)
         domi_pg_lose_connection(stack, pool, connection, PQerrorMessage(connection->pg));
     /* The server may have refused the copy already, and libpq may have read the refusal: then no
      * more bytes come, so the result is taken now. */
-    else if (domi_pg_flush_to_server(stack, pool, connection) &&
-             domi_pg_take_results(stack, pool, connection))
-        (void)domi_pg_settle_connection(stack, pool, connection);
+    else if (domi_pg_flush_and_watch_for_rest(stack, pool, connection) &&
+             domi_pg_use_results_of_libpq(stack, pool, connection))
+        (void)domi_pg_go_on_or_list_as_free(stack, pool, connection);
     domi_pg_serve_waiting_queries(stack, pool);
     return 0;
 }
 
 /* --- bytes from the server -------------------------------------------------------------------- */
 
-bool domi_pg_do_give_copy_to_reader(domus_stack *stack, domi_pg_connection *connection,
-                                    domi_pg_query *query, bool is_last)
+bool domi_pg_do_give_copied_bytes_to_reader(domus_stack *stack, domi_pg_connection *connection,
+                                            domi_pg_query *query, bool is_last)
 {
     domus_pg_piece piece = {.last = is_last};
     uint32_t size_max = connection->piece.size_max;
@@ -187,8 +189,8 @@ bool domi_pg_do_give_copy_to_reader(domus_stack *stack, domi_pg_connection *conn
     return error == 0;
 }
 
-bool domi_pg_take_bytes_of_copy(domus_stack *stack, domi_pg_pool *pool,
-                                domi_pg_connection *connection)
+bool domi_pg_read_bytes_of_copy_out(domus_stack *stack, domi_pg_pool *pool,
+                                    domi_pg_connection *connection)
 {
     domi_pg_query *query = connection->line.first;
 
@@ -207,10 +209,10 @@ bool domi_pg_take_bytes_of_copy(domus_stack *stack, domi_pg_pool *pool,
         if (query->is_dropped || connection->piece.size < pool->settings.options.piece_size)
             continue;
         if (!connection->has_reader) {
-            domi_pg_pause_reading(stack, pool, connection);
+            domi_pg_pause_reading_until_next_fetch(stack, pool, connection);
             return false;
         }
-        if (!domi_pg_give_copy_to_reader(stack, connection, query, false)) {
+        if (!domi_pg_give_copied_bytes_to_reader(stack, connection, query, false)) {
             query->has_failed = query->is_dropped = true;
             query->failure =
                 domus_sql_error_make(-EIO, "", "a piece was lost, its reader had ended");
@@ -218,7 +220,7 @@ bool domi_pg_take_bytes_of_copy(domus_stack *stack, domi_pg_pool *pool,
     }
 }
 
-int domi_pg_on_copy_read(domus_stack *stack, void *self, const void *payload)
+int domi_pg_read_next_piece_of_copy_out(domus_stack *stack, void *self, const void *payload)
 {
     const domus_sql_cursor *copy = payload;
     domi_pg_pool *pool = self;

@@ -32,8 +32,8 @@ static void remove_unusable_statement(domi_pg_connection *connection, domi_pg_qu
 /* Returns whether a query's failure was caused by a cancel. If so, one of the cancel's two signals
  * counts as used up. The first signal may have ended the query that was to be cancelled, and the
  * second may hit the next query of the line. */
-static bool count_failure_as_cancel_signal(domi_pg_connection *connection,
-                                           const domi_pg_query *query)
+static bool use_up_signal_if_cancel_caused_failure(domi_pg_connection *connection,
+                                                   const domi_pg_query *query)
 {
     if (connection->strays == 0 || strcmp(query->failure.sqlstate, "57014") != 0)
         return false;
@@ -46,7 +46,7 @@ static bool count_failure_as_cancel_signal(domi_pg_connection *connection,
  * already. */
 static bool may_send_failed_query_again(domi_pg_connection *connection, domi_pg_query *query)
 {
-    bool is_hit = count_failure_as_cancel_signal(connection, query);
+    bool is_hit = use_up_signal_if_cancel_caused_failure(connection, query);
     bool is_repaired = query->is_repaired;
 
     if (query->is_answered || connection->in_transaction || query->job > DOMI_PG_ROWS)
@@ -63,8 +63,9 @@ static bool is_failure_end_of_connection(const domi_pg_query *query)
 }
 
 /* Fail a query that the server has ended with an error. Returns false if the connection is lost. */
-static bool fail_query_ended_by_server(domus_stack *stack, domi_pg_pool *pool,
-                                       domi_pg_connection *connection, domi_pg_query *query)
+static bool fail_or_repeat_query_failed_by_server(domus_stack *stack, domi_pg_pool *pool,
+                                                  domi_pg_connection *connection,
+                                                  domi_pg_query *query)
 {
     if (query->is_stale || query->stage == DOMI_PG_PREPARES)
         remove_unusable_statement(connection, query);
@@ -83,8 +84,8 @@ static bool fail_query_ended_by_server(domus_stack *stack, domi_pg_pool *pool,
         connection->failure = query->failure;
     bool is_lost = query->job == DOMI_PG_ASIDE && !query->is_optional;
     if (query->job == DOMI_PG_LISTEN)
-        domi_pg_refuse_subscription(stack, pool, query);
-    domi_pg_fail_ask_with_failure(stack, pool, query, &query->failure);
+        domi_pg_remove_refused_subscription(stack, pool, query);
+    domi_pg_fail_ask_and_count_its_failure(stack, pool, query, &query->failure);
     domi_pg_free_query(pool, query);
     if (is_lost)
         domi_pg_lose_connection(stack, pool, connection, "a command of the pool itself has failed");
@@ -110,8 +111,8 @@ static void answer_query_with_result(domus_stack *stack, domi_pg_pool *pool, dom
     (void)domi_pg_answer_ask_of_query(stack, pool, query, &domus_sql_result_type, &result);
 }
 
-static void answer_query_by_its_job(domus_stack *stack, domi_pg_pool *pool,
-                                    domi_pg_connection *connection, domi_pg_query *query)
+static void answer_finished_query_by_its_job(domus_stack *stack, domi_pg_pool *pool,
+                                             domi_pg_connection *connection, domi_pg_query *query)
 {
     const domus_sql_result done = {.affected = query->affected, .last = true};
 
@@ -121,10 +122,10 @@ static void answer_query_by_its_job(domus_stack *stack, domi_pg_pool *pool,
             answer_query_with_result(stack, pool, query);
         break;
     case DOMI_PG_BEGIN:
-        domi_pg_handle_begun_transaction(stack, pool, connection, query);
+        domi_pg_answer_begun_transaction(stack, pool, connection, query);
         break;
     case DOMI_PG_END:
-        domi_pg_handle_ended_transaction(stack, pool, connection, query);
+        domi_pg_answer_ended_transaction(stack, pool, connection, query);
         break;
     case DOMI_PG_COPY_IN:
     case DOMI_PG_COPY_OUT:
@@ -141,7 +142,8 @@ static void answer_query_by_its_job(domus_stack *stack, domi_pg_pool *pool,
 
 /* Fail a query whose statement has itself begun a transaction, or has ended the one that the query
  * is in. Returns whether it has begun a transaction. */
-static bool fail_if_transaction_changed(const domi_pg_connection *connection, domi_pg_query *query)
+static bool fail_query_that_changed_transaction(const domi_pg_connection *connection,
+                                                domi_pg_query *query)
 {
     bool is_idle = PQtransactionStatus(connection->pg) == PQTRANS_IDLE;
     /* With other queries behind this one, libpq does not tell the status of the transaction. But
@@ -165,27 +167,28 @@ static bool fail_if_transaction_changed(const domi_pg_connection *connection, do
     return begins;
 }
 
-bool domi_pg_do_finish(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+bool domi_pg_do_finish_first_query(domus_stack *stack, domi_pg_pool *pool,
+                                   domi_pg_connection *connection)
 {
     domi_pg_query *query = connection->line.first;
-    bool begins = fail_if_transaction_changed(connection, query);
+    bool begins = fail_query_that_changed_transaction(connection, query);
 
     if (connection->flow != DOMI_PG_NO_FLOW &&
-        !domi_pg_handle_end_of_flow(stack, pool, connection, query))
+        !domi_pg_give_last_piece_of_flow(stack, pool, connection, query))
         /* the asker has not read all rows or bytes of the query yet, so it is finished later */
         return true;
     (void)domi_pg_line_take_first(&connection->line);
     connection->is_used |= query->job != DOMI_PG_ASIDE;
-    domi_pg_begin_to_read_first_query(connection);
+    domi_pg_set_up_reading_of_first_query(connection);
     if (query->stage == DOMI_PG_PREPARES)
         connection->is_preparing = false;
     if (query->job == DOMI_PG_END && query->has_failed) {
-        domi_pg_handle_ended_transaction(stack, pool, connection, query);
+        domi_pg_answer_ended_transaction(stack, pool, connection, query);
         domi_pg_free_query(pool, query);
         return true;
     }
     if (query->has_failed) {
-        bool is_there = fail_query_ended_by_server(stack, pool, connection, query);
+        bool is_there = fail_or_repeat_query_failed_by_server(stack, pool, connection, query);
         if (!is_there || !begins || connection->line.count == 0)
             return is_there;
         /* Queries of other askers that were sent already are now in the begun transaction, and the
@@ -206,10 +209,10 @@ bool domi_pg_do_finish(domus_stack *stack, domi_pg_pool *pool, domi_pg_connectio
         /* the server may still have the statement under this name, so the name is never used
          * again */
         remove_unusable_statement(connection, query);
-        domi_pg_fail_ask_with_failure(stack, pool, query, &failure);
+        domi_pg_fail_ask_and_count_its_failure(stack, pool, query, &failure);
         domi_pg_free_query(pool, query);
         return true;
     }
-    answer_query_by_its_job(stack, pool, connection, query);
+    answer_finished_query_by_its_job(stack, pool, connection, query);
     return true;
 }

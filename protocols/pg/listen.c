@@ -18,7 +18,7 @@ static domi_pg_connection *ready_listener_of_pool(const domi_pg_pool *pool)
     return listener != NULL && listener->phase == DOMI_PG_READY ? listener : NULL;
 }
 
-static bool has_subscriber(const domi_pg_pool *pool, const char *channel)
+static bool has_channel_any_subscriber(const domi_pg_pool *pool, const char *channel)
 {
     for (const domi_pg_subscription *each = pool->subscriptions; each != NULL; each = each->next) {
         if (strcmp(each->channel, channel) == 0)
@@ -47,7 +47,7 @@ static int write_command_about_channel(const char *verb, const char *channel, do
 static bool send_listen_command(domus_stack *stack, domi_pg_pool *pool,
                                 domi_pg_connection *listener, const char *verb, const char *channel)
 {
-    domi_pg_query *aside = domi_pg_make_query(pool, DOMI_PG_ASIDE);
+    domi_pg_query *aside = domi_pg_make_query_or_use_spare_one(pool, DOMI_PG_ASIDE);
 
     if (aside != NULL && write_command_about_channel(verb, channel, &aside->request.text) == 0)
         return domi_pg_send_query(stack, pool, listener, aside);
@@ -64,15 +64,15 @@ void domi_pg_make_listener_if_wanted(domus_stack *stack, domi_pg_pool *pool)
     if (pool->connections[DOMI_PG_LISTENER] != NULL || pool->subscriptions == NULL)
         return;
     if (domus_now_ns(stack) < pool->listen_ns) {
-        domi_pg_set_timer_for_check(stack, pool, pool->listen_ns);
+        domi_pg_set_timer_of_pool_for_time(stack, pool, pool->listen_ns);
         return;
     }
-    if (domi_pg_begin_connect(stack, pool, DOMI_PG_LISTENER) != 0)
-        domi_pg_set_timer_for_check(stack, pool,
-                                    domus_now_ns(stack) + pool->settings.options.backoff_min_ns);
+    if (domi_pg_begin_connect_in_slot(stack, pool, DOMI_PG_LISTENER) != 0)
+        domi_pg_set_timer_of_pool_for_time(
+            stack, pool, domus_now_ns(stack) + pool->settings.options.backoff_min_ns);
 }
 
-void domi_pg_do_handle_lost_listener(domus_stack *stack, domi_pg_pool *pool)
+void domi_pg_do_plan_next_listener_when_lost(domus_stack *stack, domi_pg_pool *pool)
 {
     const domus_sql_options *options = &pool->settings.options;
     uint64_t time_ns = options->backoff_min_ns;
@@ -88,8 +88,8 @@ void domi_pg_do_handle_lost_listener(domus_stack *stack, domi_pg_pool *pool)
 
 /* Send a notification to the actor of a subscription, or count it as lost if the mailbox refuses
  * it. */
-static void send_notification(domus_stack *stack, domi_pg_subscription *to, domus_slice payload,
-                              int32_t pid, bool is_gap)
+static void send_notification_or_count_it_as_lost(domus_stack *stack, domi_pg_subscription *to,
+                                                  domus_slice payload, int32_t pid, bool is_gap)
 {
     domus_pg_notification notification = {.pid = pid, .lost = to->lost, .is_gap = is_gap};
 
@@ -106,7 +106,7 @@ static void send_notification(domus_stack *stack, domi_pg_subscription *to, domu
 
 /* Returns whether the ask that makes this subscription still waits for the listening connection.
  * Then the LISTEN of that ask is sent, so that the asker hears if the server refuses it. */
-static bool is_subscription_awaited_by_ask(const domi_pg_pool *pool,
+static bool does_ask_wait_for_subscription(const domi_pg_pool *pool,
                                            const domi_pg_subscription *subscription)
 {
     const domi_pg_query *query = pool->listening.first;
@@ -116,7 +116,7 @@ static bool is_subscription_awaited_by_ask(const domi_pg_pool *pool,
     return query != NULL;
 }
 
-static bool has_subscription(const domi_pg_pool *pool, uint64_t number)
+static bool has_pool_subscription_with_number(const domi_pg_pool *pool, uint64_t number)
 {
     const domi_pg_subscription *each = pool->subscriptions;
 
@@ -125,7 +125,7 @@ static bool has_subscription(const domi_pg_pool *pool, uint64_t number)
     return each != NULL;
 }
 
-void domi_pg_do_handle_ready_listener(domus_stack *stack, domi_pg_pool *pool,
+void domi_pg_do_send_listens_on_ready(domus_stack *stack, domi_pg_pool *pool,
                                       domi_pg_connection *connection)
 {
     domi_pg_query *query;
@@ -133,14 +133,14 @@ void domi_pg_do_handle_ready_listener(domus_stack *stack, domi_pg_pool *pool,
     pool->tells_gap = pool->listener_was_ready;
     pool->listener_was_ready = true;
     for (domi_pg_subscription *each = pool->subscriptions; each != NULL; each = each->next) {
-        if (!is_subscription_awaited_by_ask(pool, each) &&
+        if (!does_ask_wait_for_subscription(pool, each) &&
             !send_listen_command(stack, pool, connection, "LISTEN", each->channel))
             return;
     }
     while ((query = domi_pg_line_take_first(&pool->listening)) != NULL) {
         /* this ask's LISTEN was sent once, on a connection that was lost, and its subscription has
          * ended since */
-        if (!has_subscription(pool, query->subscription)) {
+        if (!has_pool_subscription_with_number(pool, query->subscription)) {
             domi_pg_fail_ask_of_query(stack, pool, query, -ECANCELED);
             domi_pg_free_query(pool, query);
             continue;
@@ -157,8 +157,8 @@ void domi_pg_do_handle_ready_listener(domus_stack *stack, domi_pg_pool *pool,
 /* The server listens to all channels now. The subscribers are told only now that notifications may
  * be missing, because from here on none is lost. If the server has refused a LISTEN that no asker
  * waits for, the connection is lost, and another one is tried later. */
-static void send_gap_to_subscribers(domus_stack *stack, domi_pg_pool *pool,
-                                    const domi_pg_connection *listener)
+static void tell_subscribers_of_gap_once_ready(domus_stack *stack, domi_pg_pool *pool,
+                                               const domi_pg_connection *listener)
 {
     const domus_slice nothing = {NULL, 0, 0};
 
@@ -169,15 +169,15 @@ static void send_gap_to_subscribers(domus_stack *stack, domi_pg_pool *pool,
         return;
     pool->tells_gap = false;
     for (domi_pg_subscription *each = pool->subscriptions; each != NULL; each = each->next)
-        send_notification(stack, each, nothing, 0, true);
+        send_notification_or_count_it_as_lost(stack, each, nothing, 0, true);
 }
 
-bool domi_pg_take_notifications(domus_stack *stack, domi_pg_pool *pool,
-                                domi_pg_connection *connection)
+bool domi_pg_send_notifications_on(domus_stack *stack, domi_pg_pool *pool,
+                                   domi_pg_connection *connection)
 {
     PGnotify *each;
 
-    send_gap_to_subscribers(stack, pool, connection);
+    tell_subscribers_of_gap_once_ready(stack, pool, connection);
     while ((each = PQnotifies(connection->pg)) != NULL) {
         domus_slice payload = {NULL, 0, 0};
         connection->unasked = 0;
@@ -186,7 +186,7 @@ bool domi_pg_take_notifications(domus_stack *stack, domi_pg_pool *pool,
             if (strcmp(to->channel, each->relname) != 0)
                 continue;
             if (is_there)
-                send_notification(stack, to, payload, each->be_pid, false);
+                send_notification_or_count_it_as_lost(stack, to, payload, each->be_pid, false);
             else
                 to->lost++;
         }
@@ -232,7 +232,7 @@ static int add_subscription(domus_stack *stack, domi_pg_pool *pool, domus_addres
     return 0;
 }
 
-int domi_pg_on_listen(domus_stack *stack, void *self, const void *payload)
+int domi_pg_add_subscription_and_listen(domus_stack *stack, void *self, const void *payload)
 {
     const domus_pg_channel *channel = payload;
     domus_address to = domus_sender(stack);
@@ -263,7 +263,7 @@ int domi_pg_on_listen(domus_stack *stack, void *self, const void *payload)
     else {
         query->until_ns = domus_now_ns(stack) + pool->settings.options.wait_ns;
         domi_pg_line_add_last(&pool->listening, query);
-        domi_pg_set_timer_for_check(stack, pool, query->until_ns);
+        domi_pg_set_timer_of_pool_for_time(stack, pool, query->until_ns);
         domi_pg_make_listener_if_wanted(stack, pool);
     }
     return 0;
@@ -300,8 +300,8 @@ static void cancel_ask_of_subscription(domus_stack *stack, domi_pg_pool *pool, u
 
 /* End the subscription to which `place` points. If it is the last one to its channel, the server is
  * told; if it is the last one of all, the listening connection is closed. */
-static void end_subscription_and_tell_server(domus_stack *stack, domi_pg_pool *pool,
-                                             domi_pg_subscription **place)
+static void end_subscription_and_unlisten_if_last(domus_stack *stack, domi_pg_pool *pool,
+                                                  domi_pg_subscription **place)
 {
     domi_pg_subscription *ended = unlink_subscription(stack, pool, place);
     domi_pg_connection *listener = ready_listener_of_pool(pool);
@@ -309,7 +309,7 @@ static void end_subscription_and_tell_server(domus_stack *stack, domi_pg_pool *p
     cancel_ask_of_subscription(stack, pool, ended->number);
     if (pool->subscriptions == NULL)
         (void)domi_pg_close_listener(stack, pool);
-    else if (listener != NULL && !has_subscriber(pool, ended->channel))
+    else if (listener != NULL && !has_channel_any_subscriber(pool, ended->channel))
         (void)send_listen_command(stack, pool, listener, "UNLISTEN", ended->channel);
     free(ended);
 }
@@ -323,13 +323,14 @@ static void end_subscriptions_of_actor(domus_stack *stack, domi_pg_pool *pool, d
     while (*place != NULL) {
         if (domus_address_equals((*place)->to, who) &&
             (channel == NULL || strcmp((*place)->channel, channel) == 0))
-            end_subscription_and_tell_server(stack, pool, place);
+            end_subscription_and_unlisten_if_last(stack, pool, place);
         else
             place = &(*place)->next;
     }
 }
 
-void domi_pg_refuse_subscription(domus_stack *stack, domi_pg_pool *pool, const domi_pg_query *query)
+void domi_pg_remove_refused_subscription(domus_stack *stack, domi_pg_pool *pool,
+                                         const domi_pg_query *query)
 {
     domi_pg_subscription **place = &pool->subscriptions;
 
@@ -350,7 +351,7 @@ typedef struct leaving {
 
 const domus_type domi_pg_leave_type = {.name = "pg leave", .size = sizeof(leaving)};
 
-int domi_pg_on_ask_to_end_subscriptions(domus_stack *stack, void *self, const void *payload)
+int domi_pg_end_subscriptions_of_asked_actor(domus_stack *stack, void *self, const void *payload)
 {
     static const domus_sql_result done;
     const leaving *left = payload;
@@ -360,8 +361,8 @@ int domi_pg_on_ask_to_end_subscriptions(domus_stack *stack, void *self, const vo
 }
 
 /* Answer the asker of an unlisten when all pools of the database have answered. */
-static int answer_unlisten_after_all_pools(domus_stack *stack, void *self,
-                                           const domus_answer *answer)
+static int answer_unlisten_when_all_pools_have(domus_stack *stack, void *self,
+                                               const domus_answer *answer)
 {
     static const domus_sql_result done;
 
@@ -374,7 +375,7 @@ static int answer_unlisten_after_all_pools(domus_stack *stack, void *self,
     return domus_reply(stack, &domus_sql_result_type, &done);
 }
 
-int domi_pg_on_unlisten(domus_stack *stack, void *self, const void *payload)
+int domi_pg_end_subscriptions_at_all_pools(domus_stack *stack, void *self, const void *payload)
 {
     domi_pg_pool *pool = self;
     leaving left = {.who = domus_sender(stack), .channel = *(const domus_pg_channel *)payload};
@@ -391,7 +392,7 @@ int domi_pg_on_unlisten(domus_stack *stack, void *self, const void *payload)
         if (error != 0)
             return error;
     }
-    return domus_wait_all(stack, answer_unlisten_after_all_pools);
+    return domus_wait_all(stack, answer_unlisten_when_all_pools_have);
 }
 
 void domi_pg_end_subscriptions_of_ended(domus_stack *stack, domi_pg_pool *pool, domus_address who)

@@ -4,7 +4,7 @@
 
 const domus_type domi_pg_look_type = {.name = "pg look"};
 
-void domi_pg_set_timer_for_check(domus_stack *stack, domi_pg_pool *pool, uint64_t time_ns)
+void domi_pg_set_timer_of_pool_for_time(domus_stack *stack, domi_pg_pool *pool, uint64_t time_ns)
 {
     uint64_t now_ns = domus_now_ns(stack);
 

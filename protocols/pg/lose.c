@@ -37,9 +37,10 @@ void domi_pg_reset_query_to_unsent(domi_pg_query *query)
 
 /* Take the queries off the line of a lost connection: fail them, or add those that may be repeated
  * to the list `again`. */
-static void fail_or_repeat_queries_of_line(domus_stack *stack, domi_pg_pool *pool,
-                                           domi_pg_connection *connection,
-                                           const domus_sql_error *failure, domi_pg_line *again)
+static void fail_or_requeue_queries_of_lost_line(domus_stack *stack, domi_pg_pool *pool,
+                                                 domi_pg_connection *connection,
+                                                 const domus_sql_error *failure,
+                                                 domi_pg_line *again)
 {
     domi_pg_query *query;
 
@@ -51,8 +52,8 @@ static void fail_or_repeat_queries_of_line(domus_stack *stack, domi_pg_pool *poo
             domi_pg_line_add_last(again, query);
             continue;
         }
-        domi_pg_fail_ask_with_failure(stack, pool, query,
-                                      query->has_failed ? &query->failure : failure);
+        domi_pg_fail_ask_and_count_its_failure(stack, pool, query,
+                                               query->has_failed ? &query->failure : failure);
         domi_pg_free_query(pool, query);
     }
     while ((query = domi_pg_line_take_first(&connection->todo)) != NULL) {
@@ -80,11 +81,12 @@ static void delay_next_connect(domus_stack *stack, domi_pg_pool *pool)
     pool->connect_ns = now_ns + time_ns / 2 + domus_address_hash(chance) % (time_ns / 2 + 1);
     if (pool->count - pool->connecting == 0 && pool->down_since_ns == 0) {
         pool->down_since_ns = now_ns;
-        domi_pg_set_timer_for_check(stack, pool, now_ns + options->wait_ns);
+        domi_pg_set_timer_of_pool_for_time(stack, pool, now_ns + options->wait_ns);
     }
 }
 
-static void fail_reader_of_flow(domus_stack *stack, domi_pg_connection *connection, int error)
+static void fail_ask_of_reader_of_flow(domus_stack *stack, domi_pg_connection *connection,
+                                       int error)
 {
     if (connection->has_reader)
         (void)domus_kept_fail(stack, connection->reader, error);
@@ -104,8 +106,8 @@ void domi_pg_do_lose_connection(domus_stack *stack, domi_pg_pool *pool,
     domi_pg_unlist_free_connection(pool, connection);
     domi_pg_unwatch_socket(stack, pool, connection);
     domi_pg_unwatch_owner(stack, connection);
-    fail_reader_of_flow(stack, connection, -EPIPE);
-    fail_or_repeat_queries_of_line(stack, pool, connection, &failure, &again);
+    fail_ask_of_reader_of_flow(stack, connection, -EPIPE);
+    fail_or_requeue_queries_of_lost_line(stack, pool, connection, &failure, &again);
     pool->counted.failures++;
     bool listens = connection->slot == DOMI_PG_LISTENER;
     if (!listens) {
@@ -121,13 +123,13 @@ void domi_pg_do_lose_connection(domus_stack *stack, domi_pg_pool *pool,
         while ((query = domi_pg_line_take_first(&pool->listening)) != NULL)
             domi_pg_line_add_last(&again, query);
         pool->listening = again;
-        domi_pg_handle_lost_listener(stack, pool);
+        domi_pg_plan_next_listener_when_lost(stack, pool);
         return;
     }
     if (!was_ready || !is_used)
         delay_next_connect(stack, pool);
     while (again.first != NULL)
-        domi_pg_put_query(stack, pool, domi_pg_line_take_first(&again));
+        domi_pg_send_query_or_let_it_wait(stack, pool, domi_pg_line_take_first(&again));
     /* other waiting queries may need a new connection, so the pool is checked now */
-    domi_pg_set_timer_for_check(stack, pool, domus_now_ns(stack));
+    domi_pg_set_timer_of_pool_for_time(stack, pool, domus_now_ns(stack));
 }

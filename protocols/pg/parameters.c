@@ -17,16 +17,16 @@ static bool is_text_type(Oid type)
     return type == DOMI_PG_TEXT || type == DOMI_PG_VARCHAR || type == DOMI_PG_BPCHAR;
 }
 
-static bool needs_no_conversion(const domus_sql_value *value, Oid type)
+static bool may_parameter_be_sent_as_it_is(const domus_sql_value *value, Oid type)
 {
     return (value->kind == DOMUS_SQL_TEXT && is_text_type(type)) ||
            (value->kind == DOMUS_SQL_BYTES && type == DOMI_PG_BYTEA);
 }
 
 /* Returns how many bytes of scratch memory a parameter of a query needs, at most. */
-static size_t measure_parameter(const domus_sql_value *value, Oid type)
+static size_t scratch_bytes_of_parameter(const domus_sql_value *value, Oid type)
 {
-    if (value->kind == DOMUS_SQL_NULL || needs_no_conversion(value, type))
+    if (value->kind == DOMUS_SQL_NULL || may_parameter_be_sent_as_it_is(value, type))
         return 0;
     if (value->kind == DOMUS_SQL_TEXT)
         return (size_t)value->size + 1;
@@ -115,7 +115,7 @@ static int write_one_parameter(domi_pg_parameters *parameters, uint32_t index, c
     parameters->values[index] = NULL;
     if (value->kind == DOMUS_SQL_NULL)
         return 0;
-    if (needs_no_conversion(value, type)) {
+    if (may_parameter_be_sent_as_it_is(value, type)) {
         parameters->formats[index] = 1;
         parameters->sizes[index] = (int)value->size;
         parameters->values[index] = value->size != 0 ? value->as.bytes : "";
@@ -131,7 +131,7 @@ static int write_one_parameter(domi_pg_parameters *parameters, uint32_t index, c
 
 /* Make the pool's scratch memory large enough. Large memory is not kept for the next query. Returns
  * false if there is no memory. */
-static bool ensure_scratch_memory(domi_pg_pool *pool, size_t size)
+static bool make_scratch_memory_large_enough(domi_pg_pool *pool, size_t size)
 {
     bool is_right = size <= pool->scratch_size && pool->scratch_size <= SCRATCH_KEPT;
 
@@ -154,9 +154,9 @@ int domi_pg_write_parameters(domi_pg_pool *pool, const domus_sql_request *reques
 
     for (uint32_t i = 0; i < request->count; i++) {
         const domus_sql_value value = domus_sql_request_value(request, i);
-        size += measure_parameter(&value, statement != NULL ? statement->types[i] : 0);
+        size += scratch_bytes_of_parameter(&value, statement != NULL ? statement->types[i] : 0);
     }
-    if (!ensure_scratch_memory(pool, size))
+    if (!make_scratch_memory_large_enough(pool, size))
         return -ENOMEM;
     size = 0;
     for (uint32_t i = 0; i < request->count; i++) {
@@ -165,7 +165,7 @@ int domi_pg_write_parameters(domi_pg_pool *pool, const domus_sql_request *reques
         int error = write_one_parameter(parameters, i, pool->scratch + size, &value, type);
         if (error != 0)
             return error;
-        size += measure_parameter(&value, type);
+        size += scratch_bytes_of_parameter(&value, type);
     }
     return 0;
 }

@@ -13,8 +13,8 @@ static inline void domi_pg_lose_connection(domus_stack *stack, domi_pg_pool *poo
     pool->doors->lose(stack, pool, connection, words);
 }
 
-static inline bool domi_pg_settle_connection(domus_stack *stack, domi_pg_pool *pool,
-                                             domi_pg_connection *connection)
+static inline bool domi_pg_go_on_or_list_as_free(domus_stack *stack, domi_pg_pool *pool,
+                                                 domi_pg_connection *connection)
 {
     return pool->doors->settle(stack, pool, connection);
 }
@@ -24,13 +24,14 @@ static inline void domi_pg_serve_waiting_queries(domus_stack *stack, domi_pg_poo
     pool->doors->serve(stack, pool);
 }
 
-static inline void domi_pg_put_query(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query)
+static inline void domi_pg_send_query_or_let_it_wait(domus_stack *stack, domi_pg_pool *pool,
+                                                     domi_pg_query *query)
 {
     pool->doors->put(stack, pool, query);
 }
 
-static inline bool domi_pg_take_results(domus_stack *stack, domi_pg_pool *pool,
-                                        domi_pg_connection *connection)
+static inline bool domi_pg_use_results_of_libpq(domus_stack *stack, domi_pg_pool *pool,
+                                                domi_pg_connection *connection)
 {
     return pool->doors->take(stack, pool, connection);
 }
@@ -41,31 +42,32 @@ static inline bool domi_pg_finish_first_query(domus_stack *stack, domi_pg_pool *
     return pool->doors->finish(stack, pool, connection);
 }
 
-static inline bool domi_pg_drop_flow(domus_stack *stack, domi_pg_pool *pool,
-                                     domi_pg_connection *connection, int error)
+static inline bool domi_pg_give_up_flow_of_rows_or_copy(domus_stack *stack, domi_pg_pool *pool,
+                                                        domi_pg_connection *connection, int error)
 {
     return pool->doors->drop_flow(stack, pool, connection, error);
 }
 
-static inline void domi_pg_handle_ready_listener(domus_stack *stack, domi_pg_pool *pool,
-                                                 domi_pg_connection *connection)
+static inline void domi_pg_send_listens_on_ready_listener(domus_stack *stack, domi_pg_pool *pool,
+                                                          domi_pg_connection *connection)
 {
     pool->doors->listener_ready(stack, pool, connection);
 }
 
-static inline void domi_pg_handle_lost_listener(domus_stack *stack, domi_pg_pool *pool)
+static inline void domi_pg_plan_next_listener_when_lost(domus_stack *stack, domi_pg_pool *pool)
 {
     pool->doors->listener_lost(stack, pool);
 }
 
-static inline bool domi_pg_give_copy_to_reader(domus_stack *stack, domi_pg_connection *connection,
-                                               domi_pg_query *query, bool is_last)
+static inline bool domi_pg_give_copied_bytes_to_reader(domus_stack *stack,
+                                                       domi_pg_connection *connection,
+                                                       domi_pg_query *query, bool is_last)
 {
     return connection->doors->copy_give(stack, connection, query, is_last);
 }
 
-static inline bool domi_pg_abort_copy(domus_stack *stack, domi_pg_pool *pool,
-                                      domi_pg_connection *connection)
+static inline bool domi_pg_end_copy_in_with_error(domus_stack *stack, domi_pg_pool *pool,
+                                                  domi_pg_connection *connection)
 {
     return pool->doors->copy_abort(stack, pool, connection);
 }
@@ -73,7 +75,7 @@ static inline bool domi_pg_abort_copy(domus_stack *stack, domi_pg_pool *pool,
 /* --- query.c: records ------------------------------------------------------------------------- */
 
 /* Make a record of a query. Returns NULL if there is no memory. */
-domi_pg_query *domi_pg_make_query(domi_pg_pool *pool, domi_pg_job job);
+domi_pg_query *domi_pg_make_query_or_use_spare_one(domi_pg_pool *pool, domi_pg_job job);
 void domi_pg_free_query(domi_pg_pool *pool, domi_pg_query *query);
 void domi_pg_free_spare_queries(domi_pg_pool *pool);
 
@@ -98,24 +100,25 @@ int domi_pg_answer_ask_of_query(domus_stack *stack, domi_pg_pool *pool, domi_pg_
                                 const domus_type *type, const void *payload);
 void domi_pg_fail_ask_of_query(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query,
                                int error);
-void domi_pg_fail_ask_with_failure(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query,
-                                   const domus_sql_error *failure);
+void domi_pg_fail_ask_and_count_its_failure(domus_stack *stack, domi_pg_pool *pool,
+                                            domi_pg_query *query, const domus_sql_error *failure);
 
 /* Record that a verb in a transaction has failed, so that only a rollback is possible from then
  * on. */
-void domi_pg_spoil_transaction(domi_pg_pool *pool, uint64_t transaction,
-                               const domus_sql_error *failure);
+void domi_pg_mark_transaction_as_failed(domi_pg_pool *pool, uint64_t transaction,
+                                        const domus_sql_error *failure);
 
 /* --- pool.c: which connection does what ------------------------------------------------------- */
 
 /* Give a query that is in no transaction to a connection, let it wait for one, or refuse it. */
-void domi_pg_do_put_query(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query);
+void domi_pg_do_send_query_or_let_it_wait(domus_stack *stack, domi_pg_pool *pool,
+                                          domi_pg_query *query);
 
 /* Go on with a connection after something on it has ended: send the next query of its transaction,
  * roll back a transaction that nobody ends, or make the connection free. Returns false if the
  * connection is lost. */
-bool domi_pg_do_settle_connection(domus_stack *stack, domi_pg_pool *pool,
-                                  domi_pg_connection *connection);
+bool domi_pg_do_go_on_or_list_as_free(domus_stack *stack, domi_pg_pool *pool,
+                                      domi_pg_connection *connection);
 
 /* Give the free connections to waiting queries, and make more connections if they are needed. */
 void domi_pg_do_serve_waiting_queries(domus_stack *stack, domi_pg_pool *pool);
@@ -124,11 +127,11 @@ void domi_pg_unlist_free_connection(domi_pg_pool *pool, domi_pg_connection *conn
 
 /* Fail the pool's waiting queries if no connection could be made for too long. Returns whether they
  * failed for that. */
-bool domi_pg_fail_waiting_if_down(domus_stack *stack, domi_pg_pool *pool);
+bool domi_pg_is_server_down_for_too_long(domus_stack *stack, domi_pg_pool *pool);
 
 /* Close a connection of the pool that is free. */
-void domi_pg_close_free_connection(domus_stack *stack, domi_pg_pool *pool,
-                                   domi_pg_connection *connection);
+void domi_pg_unlist_and_close_free_connection(domus_stack *stack, domi_pg_pool *pool,
+                                              domi_pg_connection *connection);
 
 /* --- lose.c ----------------------------------------------------------------------------------- */
 
@@ -143,9 +146,9 @@ void domi_pg_do_lose_connection(domus_stack *stack, domi_pg_pool *pool,
 /* --- look.c and late.c: time ------------------------------------------------------------------ */
 
 extern const domus_type domi_pg_look_type;
-domus_handler domi_pg_on_check_for_lateness;
+domus_handler domi_pg_end_what_is_late_at_timer;
 /* Set the pool's timer so that the pool is checked for late queries at `time_ns` or before. */
-void domi_pg_set_timer_for_check(domus_stack *stack, domi_pg_pool *pool, uint64_t time_ns);
+void domi_pg_set_timer_of_pool_for_time(domus_stack *stack, domi_pg_pool *pool, uint64_t time_ns);
 
 /* --- connect.c -------------------------------------------------------------------------------- */
 
@@ -161,14 +164,14 @@ typedef struct domi_pg_name {
 } domi_pg_name;
 /* Send the pool itself a notice, whose handler begins a job for a connection. If the mailbox is
  * full, a timer sends the notice a tick later. */
-int domi_pg_begin_job_by_notice(domus_stack *stack, const domi_pg_connection *connection,
-                                const domus_type *type);
-domus_handler domi_pg_on_next_connect_step;
+int domi_pg_send_pool_notice_about_slot(domus_stack *stack, const domi_pg_connection *connection,
+                                        const domus_type *type);
+domus_handler domi_pg_start_helper_for_connect_step;
 /* Begin a connect in a free slot of the pool. */
-int domi_pg_begin_connect(domus_stack *stack, domi_pg_pool *pool, uint32_t slot);
+int domi_pg_begin_connect_in_slot(domus_stack *stack, domi_pg_pool *pool, uint32_t slot);
 /* Do the next step of a connect, whose socket is ready. */
-void domi_pg_do_next_connect_step(domus_stack *stack, domi_pg_pool *pool,
-                                  domi_pg_connection *connection);
+void domi_pg_plan_next_connect_step(domus_stack *stack, domi_pg_pool *pool,
+                                    domi_pg_connection *connection);
 /* Watch the socket of a connection for input, and with `wants_out` for output, too. Returns 0 or a
  * negative errno. */
 int domi_pg_watch_socket(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
@@ -184,13 +187,13 @@ domi_pg_connection *domi_pg_find_connection(const domi_pg_pool *pool, uint32_t s
 
 /* Go on with the subscriptions of the pool after the listening connection has become ready, or was
  * lost. */
-void domi_pg_do_handle_ready_listener(domus_stack *stack, domi_pg_pool *pool,
+void domi_pg_do_send_listens_on_ready(domus_stack *stack, domi_pg_pool *pool,
                                       domi_pg_connection *connection);
-void domi_pg_do_handle_lost_listener(domus_stack *stack, domi_pg_pool *pool);
+void domi_pg_do_plan_next_listener_when_lost(domus_stack *stack, domi_pg_pool *pool);
 /* Send the notifications that the server has sent to their subscribers. Returns false if the
  * connection is lost. */
-bool domi_pg_take_notifications(domus_stack *stack, domi_pg_pool *pool,
-                                domi_pg_connection *connection);
+bool domi_pg_send_notifications_on(domus_stack *stack, domi_pg_pool *pool,
+                                   domi_pg_connection *connection);
 /* Make the listening connection if the pool has subscribers, and no such connection. */
 void domi_pg_make_listener_if_wanted(domus_stack *stack, domi_pg_pool *pool);
 void domi_pg_end_subscriptions_of_ended(domus_stack *stack, domi_pg_pool *pool, domus_address who);
@@ -198,14 +201,14 @@ void domi_pg_free_all_subscriptions(domi_pg_pool *pool);
 /* Close the listening connection, unless the server still owes an answer. Returns whether it was
  * closed. */
 bool domi_pg_close_listener(domus_stack *stack, domi_pg_pool *pool);
-domus_handler domi_pg_on_listen, domi_pg_on_unlisten;
+domus_handler domi_pg_add_subscription_and_listen, domi_pg_end_subscriptions_at_all_pools;
 
 /* Remove the subscription whose LISTEN the server has refused. */
-void domi_pg_refuse_subscription(domus_stack *stack, domi_pg_pool *pool,
-                                 const domi_pg_query *query);
+void domi_pg_remove_refused_subscription(domus_stack *stack, domi_pg_pool *pool,
+                                         const domi_pg_query *query);
 /* an ask from one pool of a database to another, to end the subscriptions of an actor */
 extern const domus_type domi_pg_leave_type;
-domus_handler domi_pg_on_ask_to_end_subscriptions;
+domus_handler domi_pg_end_subscriptions_of_asked_actor;
 
 /* --- settings.c ------------------------------------------------------------------------------- */
 
@@ -217,7 +220,7 @@ PGconn *domi_pg_begin_libpq_connect(const domus_sql_settings *settings);
 /* --- cancel.c --------------------------------------------------------------------------------- */
 
 extern const domus_type domi_pg_cancel_type;
-domus_handler domi_pg_on_begin_of_cancel;
+domus_handler domi_pg_start_helper_that_cancels;
 /* Forget a connection's cancel that waits for its turn, because its query has ended. */
 void domi_pg_forget_waiting_cancel(domi_pg_connection *connection);
 /* Cancel the first query of a connection's line at the server, unless the server was told
@@ -226,8 +229,8 @@ void domi_pg_cancel_first_of_line(domus_stack *stack, domi_pg_pool *pool,
                                   domi_pg_connection *connection);
 /* Begin another cancel for a connection on which none is under way, or let the cancel wait for its
  * turn. */
-void domi_pg_begin_or_queue_cancel(domus_stack *stack, domi_pg_pool *pool,
-                                   domi_pg_connection *connection);
+void domi_pg_begin_cancel_now_or_queue_it(domus_stack *stack, domi_pg_pool *pool,
+                                          domi_pg_connection *connection);
 /* Cancel the first query of a connection's line if it is late, or if a query that shares its sync
  * is late. */
 void domi_pg_cancel_first_if_late(domus_stack *stack, domi_pg_pool *pool,
@@ -244,14 +247,14 @@ bool domi_pg_send_query(domus_stack *stack, domi_pg_pool *pool, domi_pg_connecti
 bool domi_pg_send_waiting_queries(domus_stack *stack, domi_pg_pool *pool,
                                   domi_pg_connection *connection);
 /* Send the bytes that libpq has queued for the server. Returns false if the connection is lost. */
-bool domi_pg_flush_to_server(domus_stack *stack, domi_pg_pool *pool,
-                             domi_pg_connection *connection);
+bool domi_pg_flush_and_watch_for_rest(domus_stack *stack, domi_pg_pool *pool,
+                                      domi_pg_connection *connection);
 /* Tell libpq how to read the result of the query that has become the first of its line. */
-void domi_pg_begin_to_read_first_query(domi_pg_connection *connection);
+void domi_pg_set_up_reading_of_first_query(domi_pg_connection *connection);
 /* Send a command of the pool itself, which no asker waits for; its failure ends the connection.
  * Returns false if the connection is lost. */
-bool domi_pg_send_command(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
-                          const char *command);
+bool domi_pg_send_command_of_pool_itself(domus_stack *stack, domi_pg_pool *pool,
+                                         domi_pg_connection *connection, const char *command);
 
 /* --- parameters.c ----------------------------------------------------------------------------- */
 
@@ -292,100 +295,104 @@ void domi_pg_read_failure_of_result(const PGresult *result, domus_sql_error *ret
 /* --- tags.c ----------------------------------------------------------------------------------- */
 
 /* Record in a query what the tag says with which the server has answered a statement (tags.c). */
-void domi_pg_record_tag(domi_pg_query *query, const char *tag);
+void domi_pg_record_tag_of_done_command(domi_pg_query *query, const char *tag);
 
 /* --- take.c: answers of the server ------------------------------------------------------------ */
 
-domus_handler domi_pg_on_ready_socket;
+domus_handler domi_pg_use_ready_socket;
 /* Handle the results that have come from the server. Returns false if the connection is lost. */
-bool domi_pg_do_take_results(domus_stack *stack, domi_pg_pool *pool,
-                             domi_pg_connection *connection);
+bool domi_pg_do_use_results_of_libpq(domus_stack *stack, domi_pg_pool *pool,
+                                     domi_pg_connection *connection);
 /* Finish the first query of a connection's line, for which the server has sent everything. Returns
  * false if the connection is lost. */
-bool domi_pg_do_finish(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection);
+bool domi_pg_do_finish_first_query(domus_stack *stack, domi_pg_pool *pool,
+                                   domi_pg_connection *connection);
 
 /* Count bytes that a server sends while no query is under way. Returns false if they are more than
  * `bytes_max`. */
-bool domi_pg_count_unasked_bytes(domi_pg_connection *connection, uint64_t bytes_max);
+bool domi_pg_count_and_bound_unasked_bytes(domi_pg_connection *connection, uint64_t bytes_max);
 
 /* --- asks.c ----------------------------------------------------------------------------------- */
 
-domus_handler domi_pg_on_query, domi_pg_on_rows, domi_pg_on_script, domi_pg_on_ask_for_driver,
-    domi_pg_on_ask_for_status;
+domus_handler domi_pg_put_query_of_ask, domi_pg_put_query_for_rows_of_ask,
+    domi_pg_put_script_of_ask, domi_pg_reply_with_driver_of_pool, domi_pg_reply_with_status_of_pool;
 
 /* --- transaction.c ---------------------------------------------------------------------------- */
 
-domus_handler domi_pg_on_begin_of_transaction, domi_pg_on_end_of_transaction,
-    domi_pg_on_abandoned_transaction;
+domus_handler domi_pg_put_begin_of_transaction, domi_pg_put_end_into_transaction,
+    domi_pg_roll_back_if_abandoned;
 /* Give a query to the transaction that it names, or fail it if there is no such transaction. */
-void domi_pg_put_query_into_transaction(domus_stack *stack, domi_pg_pool *pool,
-                                        domi_pg_query *query);
+void domi_pg_send_or_queue_in_transaction(domus_stack *stack, domi_pg_pool *pool,
+                                          domi_pg_query *query);
 /* Send the next query of a connection's transaction. Returns false if the connection is lost. */
-bool domi_pg_go_on_with_transaction(domus_stack *stack, domi_pg_pool *pool,
-                                    domi_pg_connection *connection);
+bool domi_pg_send_queued_of_transaction(domus_stack *stack, domi_pg_pool *pool,
+                                        domi_pg_connection *connection);
 /* Handle that the server has answered the command that begins a transaction, or the one that ends
  * it. */
-void domi_pg_handle_begun_transaction(domus_stack *stack, domi_pg_pool *pool,
+void domi_pg_answer_begun_transaction(domus_stack *stack, domi_pg_pool *pool,
                                       domi_pg_connection *connection, domi_pg_query *query);
-void domi_pg_handle_ended_transaction(domus_stack *stack, domi_pg_pool *pool,
+void domi_pg_answer_ended_transaction(domus_stack *stack, domi_pg_pool *pool,
                                       domi_pg_connection *connection, domi_pg_query *query);
-/* Mark a transaction as one that its owner does not end, so that domi_pg_settle_connection() rolls
- * it back. */
-void domi_pg_abandon_transaction(domus_stack *stack, domi_pg_pool *pool,
-                                 domi_pg_connection *connection);
+/* Mark a transaction as one that its owner does not end, so that domi_pg_go_on_or_list_as_free()
+ * rolls it back. */
+void domi_pg_roll_back_abandoned_transaction(domus_stack *stack, domi_pg_pool *pool,
+                                             domi_pg_connection *connection);
 /* Begin and end the watch on the actor that owns a transaction, rows in pieces, or a copy. */
 int domi_pg_watch_owner(domus_stack *stack, domi_pg_connection *connection, domus_address owner);
 void domi_pg_unwatch_owner(domus_stack *stack, domi_pg_connection *connection);
-domus_handler domi_pg_on_end_of_watched_actor;
+domus_handler domi_pg_release_what_ended_actor_had;
 
 /* --- rows.c ----------------------------------------------------------------------------------- */
 
-domus_handler domi_pg_on_fetch_of_rows, domi_pg_on_close_of_rows;
+domus_handler domi_pg_read_next_piece_of_rows, domi_pg_drop_rows_and_settle;
 /* Add rows that have come to the piece that is being built for the reader. */
-void domi_pg_add_rows_to_piece(domus_stack *stack, domi_pg_pool *pool,
-                               domi_pg_connection *connection, domi_pg_query *query,
-                               const PGresult *rows);
+void domi_pg_add_result_to_piece_of_rows(domus_stack *stack, domi_pg_pool *pool,
+                                         domi_pg_connection *connection, domi_pg_query *query,
+                                         const PGresult *rows);
 /* Handle that the server has sent all rows or bytes of a query. Returns whether its reader has got
  * all of them, so that the query is over. */
-bool domi_pg_handle_end_of_flow(domus_stack *stack, domi_pg_pool *pool,
-                                domi_pg_connection *connection, domi_pg_query *query);
+bool domi_pg_give_last_piece_of_flow(domus_stack *stack, domi_pg_pool *pool,
+                                     domi_pg_connection *connection, domi_pg_query *query);
 /* Answer the current ask with the next piece of rows or of a copy, or keep it until there is one.
  * Returns as a handler does. */
 int domi_pg_read_next_piece_of_flow(domus_stack *stack, domi_pg_pool *pool,
                                     domi_pg_connection *connection);
 /* Begin to read rows in pieces, or a copy: answer the ask with the number of this flow. Returns
  * false if the asker is gone. */
-bool domi_pg_begin_flow(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
-                        domi_pg_query *query, domi_pg_flow flow);
+bool domi_pg_begin_flow_and_answer_its_ask(domus_stack *stack, domi_pg_pool *pool,
+                                           domi_pg_connection *connection, domi_pg_query *query,
+                                           domi_pg_flow flow);
 void domi_pg_clear_flow(domus_stack *stack, domi_pg_connection *connection);
 domi_pg_connection *domi_pg_find_connection_of_flow(const domi_pg_pool *pool, uint64_t number);
 /* Stop reading from the server on a connection, because a piece of rows or of a copy is full and
  * nobody has fetched it. */
-void domi_pg_pause_reading(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection);
+void domi_pg_pause_reading_until_next_fetch(domus_stack *stack, domi_pg_pool *pool,
+                                            domi_pg_connection *connection);
 /* Discard the rest of rows or of a copy, and fail the ask that waits for the next piece. Returns
  * false if the connection is lost. */
-bool domi_pg_do_drop_flow(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
-                          int error);
+bool domi_pg_do_give_up_flow(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
+                             int error);
 
 /* --- copy.c ----------------------------------------------------------------------------------- */
 
-domus_handler domi_pg_on_copy_in, domi_pg_on_copy_out, domi_pg_on_copy_write, domi_pg_on_copy_end,
-    domi_pg_on_copy_read;
+domus_handler domi_pg_put_copy_in_of_ask, domi_pg_put_copy_out_of_ask,
+    domi_pg_send_bytes_of_copy_in, domi_pg_send_end_of_copy_in, domi_pg_read_next_piece_of_copy_out;
 /* Handle that the server waits for the bytes of a copy in, or begins to send those of a copy out.
  * Returns false if the connection is lost. */
-bool domi_pg_begin_copy(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
-                        domi_pg_query *query, const PGresult *result);
+bool domi_pg_begin_copy_of_query(domus_stack *stack, domi_pg_pool *pool,
+                                 domi_pg_connection *connection, domi_pg_query *query,
+                                 const PGresult *result);
 /* Read the bytes of a copy out that have come. Returns whether the copy is over, so that its result
  * comes next. */
-bool domi_pg_take_bytes_of_copy(domus_stack *stack, domi_pg_pool *pool,
-                                domi_pg_connection *connection);
+bool domi_pg_read_bytes_of_copy_out(domus_stack *stack, domi_pg_pool *pool,
+                                    domi_pg_connection *connection);
 /* Answer the writer of a copy in, because the bytes of its piece have left. */
-void domi_pg_answer_copy_writer(domus_stack *stack, domi_pg_connection *connection);
+void domi_pg_answer_writer_of_sent_bytes(domus_stack *stack, domi_pg_connection *connection);
 /* Tell the server to abort a copy. Returns false if the connection is lost. */
 bool domi_pg_do_abort_copy(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection);
 /* Send the reader of a copy out the bytes that have come. Returns whether a reader was waiting. */
-bool domi_pg_do_give_copy_to_reader(domus_stack *stack, domi_pg_connection *connection,
-                                    domi_pg_query *query, bool is_last);
+bool domi_pg_do_give_copied_bytes_to_reader(domus_stack *stack, domi_pg_connection *connection,
+                                            domi_pg_query *query, bool is_last);
 
 /* Returns the connection that a transaction holds; NULL if the transaction is over. */
 static inline domi_pg_connection *domi_pg_find_transaction(const domi_pg_pool *pool,
@@ -402,8 +409,9 @@ static inline domi_pg_connection *domi_pg_find_transaction(const domi_pg_pool *p
 
 /* Returns whether `query` may wait behind the queries of `line`, within the limits of their number
  * and bytes. */
-static inline bool domi_pg_has_line_room(const domi_pg_pool *pool, const domi_pg_line *line,
-                                         const domi_pg_query *query)
+static inline bool domi_pg_has_line_room_for_query(const domi_pg_pool *pool,
+                                                   const domi_pg_line *line,
+                                                   const domi_pg_query *query)
 {
     uint64_t bytes = (uint64_t)query->request.text.size + query->request.more.size;
 
@@ -413,8 +421,8 @@ static inline bool domi_pg_has_line_room(const domi_pg_pool *pool, const domi_pg
 
 /* Returns a new number for a transaction or a flow on a connection; it contains the connection's
  * slot. */
-static inline uint64_t domi_pg_make_number_of_flow(domi_pg_pool *pool,
-                                                   const domi_pg_connection *connection)
+static inline uint64_t domi_pg_make_new_number_of_flow(domi_pg_pool *pool,
+                                                       const domi_pg_connection *connection)
 {
     return ++pool->serial << 8 | connection->slot;
 }

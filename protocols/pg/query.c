@@ -7,7 +7,7 @@
 
 #define SPARES_MAX 256u
 
-domi_pg_query *domi_pg_make_query(domi_pg_pool *pool, domi_pg_job job)
+domi_pg_query *domi_pg_make_query_or_use_spare_one(domi_pg_pool *pool, domi_pg_job job)
 {
     domi_pg_query *query = pool->spare;
 
@@ -59,7 +59,7 @@ void domi_pg_free_spare_queries(domi_pg_pool *pool)
 int domi_pg_query_new_with_kept_ask(domus_stack *stack, domi_pg_pool *pool, domi_pg_job job,
                                     const domus_sql_request *request, domi_pg_query **ret_query)
 {
-    domi_pg_query *query = domi_pg_make_query(pool, job);
+    domi_pg_query *query = domi_pg_make_query_or_use_spare_one(pool, job);
 
     if (query == NULL)
         return -ENOMEM;
@@ -125,8 +125,8 @@ domi_pg_query *domi_pg_line_take_first(domi_pg_line *line)
 
 /* --- answers ---------------------------------------------------------------------------------- */
 
-void domi_pg_spoil_transaction(domi_pg_pool *pool, uint64_t transaction,
-                               const domus_sql_error *failure)
+void domi_pg_mark_transaction_as_failed(domi_pg_pool *pool, uint64_t transaction,
+                                        const domus_sql_error *failure)
 {
     domi_pg_connection *connection = domi_pg_find_transaction(pool, transaction);
 
@@ -139,11 +139,11 @@ void domi_pg_spoil_transaction(domi_pg_pool *pool, uint64_t transaction,
 
 /* Record in a query's transaction that the query has failed, unless the server itself has reported
  * the failure, and so knows of it. */
-static void record_failure_in_transaction(domi_pg_pool *pool, const domi_pg_query *query,
-                                          const domus_sql_error *failure)
+static void fail_transaction_unless_server_knows(domi_pg_pool *pool, const domi_pg_query *query,
+                                                 const domus_sql_error *failure)
 {
     if (query->request.transaction != 0 && query->job != DOMI_PG_END && !query->is_told)
-        domi_pg_spoil_transaction(pool, query->request.transaction, failure);
+        domi_pg_mark_transaction_as_failed(pool, query->request.transaction, failure);
 }
 
 static void fail_transaction_of_query(domi_pg_pool *pool, const domi_pg_query *query, int error)
@@ -152,12 +152,12 @@ static void fail_transaction_of_query(domi_pg_pool *pool, const domi_pg_query *q
         return;
     const domus_sql_error failure =
         domus_sql_error_make(error, "", "a statement of the transaction has failed");
-    record_failure_in_transaction(pool, query, &failure);
+    fail_transaction_unless_server_knows(pool, query, &failure);
 }
 
 /* Mark the ask of a query as answered. Returns false if it was answered before, or if there is no
  * ask. */
-static bool mark_ask_as_answered(domi_pg_pool *pool, domi_pg_query *query)
+static bool mark_and_count_ask_as_answered(domi_pg_pool *pool, domi_pg_query *query)
 {
     if (query->is_answered || query->job == DOMI_PG_ASIDE)
         return false;
@@ -171,7 +171,7 @@ int domi_pg_answer_ask_of_query(domus_stack *stack, domi_pg_pool *pool, domi_pg_
 {
     /* It is no error if the asker has ended: its answer is dropped. But an asker whose deadline has
      * passed may continue its transaction. */
-    bool is_asked = mark_ask_as_answered(pool, query);
+    bool is_asked = mark_and_count_ask_as_answered(pool, query);
     int error = is_asked ? domus_kept_reply(stack, query->kept, type, payload) : -ENOENT;
 
     if (error != 0 && is_asked)
@@ -187,7 +187,7 @@ void domi_pg_fail_ask_of_query(domus_stack *stack, domi_pg_pool *pool, domi_pg_q
                                int error)
 {
     fail_transaction_of_query(pool, query, error);
-    if (!mark_ask_as_answered(pool, query))
+    if (!mark_and_count_ask_as_answered(pool, query))
         return;
     if (error == -ETIMEDOUT)
         pool->counted.timeouts++;
@@ -196,11 +196,11 @@ void domi_pg_fail_ask_of_query(domus_stack *stack, domi_pg_pool *pool, domi_pg_q
     (void)domus_kept_fail(stack, query->kept, error);
 }
 
-void domi_pg_fail_ask_with_failure(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query,
-                                   const domus_sql_error *failure)
+void domi_pg_fail_ask_and_count_its_failure(domus_stack *stack, domi_pg_pool *pool,
+                                            domi_pg_query *query, const domus_sql_error *failure)
 {
-    record_failure_in_transaction(pool, query, failure);
-    if (!mark_ask_as_answered(pool, query))
+    fail_transaction_unless_server_knows(pool, query, failure);
+    if (!mark_and_count_ask_as_answered(pool, query))
         return;
     if (failure->sqlstate[0] != '\0')
         pool->counted.errors++;

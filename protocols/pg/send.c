@@ -13,11 +13,12 @@ static void fail_unsent_query(domus_stack *stack, domi_pg_pool *pool, domi_pg_qu
 {
     const domus_sql_error failure = domus_sql_error_make(error, sqlstate, "%s", words);
 
-    domi_pg_fail_ask_with_failure(stack, pool, query, &failure);
+    domi_pg_fail_ask_and_count_its_failure(stack, pool, query, &failure);
     domi_pg_free_query(pool, query);
 }
 
-bool domi_pg_flush_to_server(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+bool domi_pg_flush_and_watch_for_rest(domus_stack *stack, domi_pg_pool *pool,
+                                      domi_pg_connection *connection)
 {
     int left = PQflush(connection->pg);
 
@@ -40,23 +41,24 @@ static bool set_pipeline_mode(domi_pg_connection *connection, bool wanted)
     return done == 1;
 }
 
-static bool send_command_of_pool(domi_pg_connection *connection, const char *command)
+static bool send_command_without_parameters(domi_pg_connection *connection, const char *command)
 {
     return PQsendQueryParams(connection->pg, command, 0, NULL, NULL, NULL, NULL, 0) == 1;
 }
 
 /* Send a command of the pool whose failure does no harm. Returns false if libpq fails. */
-static bool send_harmless_command(domi_pg_pool *pool, domi_pg_connection *connection,
-                                  const char *command)
+static bool send_command_that_may_fail(domi_pg_pool *pool, domi_pg_connection *connection,
+                                       const char *command)
 {
-    domi_pg_query *aside = domi_pg_make_query(pool, DOMI_PG_ASIDE);
+    domi_pg_query *aside = domi_pg_make_query_or_use_spare_one(pool, DOMI_PG_ASIDE);
 
     if (aside == NULL)
         return false;
     aside->is_optional = true;
     aside->stage = DOMI_PG_RUNS;
     domi_pg_line_add_last(&connection->line, aside);
-    return send_command_of_pool(connection, command) && PQpipelineSync(connection->pg) == 1;
+    return send_command_without_parameters(connection, command) &&
+           PQpipelineSync(connection->pg) == 1;
 }
 
 /* Remove the prepared statement that was not used for longest, if the connection has too many. */
@@ -78,7 +80,7 @@ static bool evict_oldest_statement(domi_pg_pool *pool, domi_pg_connection *conne
             return true;
     }
     snprintf(command, sizeof command, "DEALLOCATE %s", oldest->name);
-    if (!send_harmless_command(pool, connection, command))
+    if (!send_command_that_may_fail(pool, connection, command))
         return false;
     domi_pg_remove_statement(statements, oldest);
     return true;
@@ -87,7 +89,8 @@ static bool evict_oldest_statement(domi_pg_pool *pool, domi_pg_connection *conne
 /* Ask the server once, before the first query, to check now and then whether its client is still
  * connected, unless it does so anyway. A server that hangs may miss a cancel, and would then run a
  * query long after its connection was closed. Servers that cannot check have no such setting. */
-static bool ask_server_to_check_client(domi_pg_pool *pool, domi_pg_connection *connection)
+static bool let_server_check_its_client_now_and_then(domi_pg_pool *pool,
+                                                     domi_pg_connection *connection)
 {
     static const char command[] =
         "SELECT set_config('client_connection_check_interval', '" DOMI_PG_LOOKS_FOR_CLIENT
@@ -96,7 +99,7 @@ static bool ask_server_to_check_client(domi_pg_pool *pool, domi_pg_connection *c
     if (connection->was_asked || connection->in_transaction || connection->slot == DOMI_PG_LISTENER)
         return true;
     connection->was_asked = true;
-    return send_harmless_command(pool, connection, command);
+    return send_command_that_may_fail(pool, connection, command);
 }
 
 /* Send the preparation of a statement that is new to the connection, and add its query to the line.
@@ -126,8 +129,9 @@ static bool send_preparation_of_statement(domi_pg_pool *pool, domi_pg_connection
 
 /* Queue a query with its parameters at libpq. The connection has prepared its statement, or the
  * query has a text of its own. */
-static bool queue_query_at_libpq(domi_pg_connection *connection, domi_pg_query *query,
-                                 const domi_pg_parameters *parameters)
+static bool queue_query_with_parameters_at_libpq(domi_pg_connection *connection,
+                                                 domi_pg_query *query,
+                                                 const domi_pg_parameters *parameters)
 {
     const domi_pg_statement *statement = query->statement;
     PGconn *pg = connection->pg;
@@ -148,7 +152,7 @@ static bool send_script_outside_pipeline(domi_pg_connection *connection, domi_pg
            PQsendQuery(connection->pg, domus_sql_request_text(&query->request)) == 1;
 }
 
-void domi_pg_begin_to_read_first_query(domi_pg_connection *connection)
+void domi_pg_set_up_reading_of_first_query(domi_pg_connection *connection)
 {
     domi_pg_query *first = connection->line.first;
 
@@ -163,16 +167,16 @@ void domi_pg_begin_to_read_first_query(domi_pg_connection *connection)
 }
 
 /* Send the query that was added to the end of the line. Returns false if the connection is lost. */
-static bool flush_or_lose_connection(domus_stack *stack, domi_pg_pool *pool,
-                                     domi_pg_connection *connection, bool is_sent)
+static bool flush_sent_query_or_lose_connection(domus_stack *stack, domi_pg_pool *pool,
+                                                domi_pg_connection *connection, bool is_sent)
 {
     if (!is_sent) {
         domi_pg_lose_connection(stack, pool, connection, PQerrorMessage(connection->pg));
         return false;
     }
     if (connection->line.count == 1)
-        domi_pg_begin_to_read_first_query(connection);
-    return domi_pg_flush_to_server(stack, pool, connection);
+        domi_pg_set_up_reading_of_first_query(connection);
+    return domi_pg_flush_and_watch_for_rest(stack, pool, connection);
 }
 
 /* Set the time at which a query that was sent is cancelled. */
@@ -186,7 +190,7 @@ static void set_time_limit_of_query(domus_stack *stack, domi_pg_pool *pool, domi
 
     query->until_ns =
         query->deadline_ns != 0 && query->deadline_ns < until_ns ? query->deadline_ns : until_ns;
-    domi_pg_set_timer_for_check(stack, pool, query->until_ns);
+    domi_pg_set_timer_of_pool_for_time(stack, pool, query->until_ns);
 }
 
 /* Queue a query with its parameters at libpq, and add it to the line. Returns 0; 1 if the query was
@@ -208,7 +212,7 @@ static int queue_query_with_parameters(domus_stack *stack, domi_pg_pool *pool,
     else {
         query->stage = DOMI_PG_RUNS;
         domi_pg_line_add_last(&connection->line, query);
-        return queue_query_at_libpq(connection, query, &parameters) ? 0 : -EPIPE;
+        return queue_query_with_parameters_at_libpq(connection, query, &parameters) ? 0 : -EPIPE;
     }
     return 1;
 }
@@ -221,9 +225,10 @@ static bool send_query_with_parameters(domus_stack *stack, domi_pg_pool *pool,
     int error = queue_query_with_parameters(stack, pool, connection, query);
 
     if (error == 1)
-        return connection->line.count == 0 || domi_pg_flush_to_server(stack, pool, connection);
-    return flush_or_lose_connection(stack, pool, connection,
-                                    error == 0 && PQpipelineSync(connection->pg) == 1);
+        return connection->line.count == 0 ||
+               domi_pg_flush_and_watch_for_rest(stack, pool, connection);
+    return flush_sent_query_or_lose_connection(stack, pool, connection,
+                                               error == 0 && PQpipelineSync(connection->pg) == 1);
 }
 
 bool domi_pg_send_query(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
@@ -242,20 +247,21 @@ bool domi_pg_send_query(domus_stack *stack, domi_pg_pool *pool, domi_pg_connecti
         domi_pg_line_add_last(&connection->line, query);
         is_sent = is_plain ? send_script_outside_pipeline(connection, query)
                            : set_pipeline_mode(connection, true) &&
-                                 send_command_of_pool(connection, query->command) &&
+                                 send_command_without_parameters(connection, query->command) &&
                                  PQpipelineSync(connection->pg) == 1;
-        return flush_or_lose_connection(stack, pool, connection, is_sent);
+        return flush_sent_query_or_lose_connection(stack, pool, connection, is_sent);
     }
-    if (!set_pipeline_mode(connection, true) || !ask_server_to_check_client(pool, connection)) {
+    if (!set_pipeline_mode(connection, true) ||
+        !let_server_check_its_client_now_and_then(pool, connection)) {
         domi_pg_line_add_last(&connection->line, query);
-        return flush_or_lose_connection(stack, pool, connection, false);
+        return flush_sent_query_or_lose_connection(stack, pool, connection, false);
     }
     if (query->request.statement != NULL) {
         query->statement =
             domi_pg_find_statement(&connection->statements, query->request.statement);
         if (query->statement == NULL)
-            return flush_or_lose_connection(stack, pool, connection,
-                                            send_preparation_of_statement(pool, connection, query));
+            return flush_sent_query_or_lose_connection(
+                stack, pool, connection, send_preparation_of_statement(pool, connection, query));
     }
     return send_query_with_parameters(stack, pool, connection, query);
 }
@@ -299,17 +305,17 @@ bool domi_pg_send_waiting_queries(domus_stack *stack, domi_pg_pool *pool,
         statement = find_statement_to_share_sync(connection, pool->waiting.first);
     }
     if (last == NULL)
-        return error >= 0 || flush_or_lose_connection(stack, pool, connection, false);
+        return error >= 0 || flush_sent_query_or_lose_connection(stack, pool, connection, false);
     last->is_joined = false;
-    domi_pg_begin_to_read_first_query(connection);
-    return flush_or_lose_connection(stack, pool, connection,
-                                    error >= 0 && PQpipelineSync(connection->pg) == 1);
+    domi_pg_set_up_reading_of_first_query(connection);
+    return flush_sent_query_or_lose_connection(stack, pool, connection,
+                                               error >= 0 && PQpipelineSync(connection->pg) == 1);
 }
 
-bool domi_pg_send_command(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
-                          const char *command)
+bool domi_pg_send_command_of_pool_itself(domus_stack *stack, domi_pg_pool *pool,
+                                         domi_pg_connection *connection, const char *command)
 {
-    domi_pg_query *aside = domi_pg_make_query(pool, DOMI_PG_ASIDE);
+    domi_pg_query *aside = domi_pg_make_query_or_use_spare_one(pool, DOMI_PG_ASIDE);
 
     if (aside == NULL) {
         domi_pg_lose_connection(stack, pool, connection, "no memory for a command");

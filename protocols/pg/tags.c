@@ -8,7 +8,7 @@
 
 /* Returns whether the text of a statement has "AND CHAIN", with spaces or comments between the
  * words. */
-static bool has_and_chain(const char *text)
+static bool has_statement_and_chain(const char *text)
 {
     for (; (text = strcasestr(text, "AND")) != NULL; text += 3) {
         const char *next = domus_sql_skip_blanks(text + 3);
@@ -18,7 +18,7 @@ static bool has_and_chain(const char *text)
     return false;
 }
 
-void domi_pg_record_tag(domi_pg_query *query, const char *tag)
+void domi_pg_record_tag_of_done_command(domi_pg_query *query, const char *tag)
 {
     bool was_rollback = query->is_rollback;
 
@@ -31,5 +31,5 @@ void domi_pg_record_tag(domi_pg_query *query, const char *tag)
     query->has_ended |=
         strcmp(tag, "COMMIT") == 0 || strcmp(tag, "PREPARE TRANSACTION") == 0 ||
         (was_rollback && query->is_begin) ||
-        (query->is_rollback && has_and_chain(domus_sql_request_text(&query->request)));
+        (query->is_rollback && has_statement_and_chain(domus_sql_request_text(&query->request)));
 }

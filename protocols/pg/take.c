@@ -31,12 +31,12 @@ static void record_failure_of_result(domi_pg_query *query, const PGresult *resul
 }
 
 /* Fail a query by an error of this library; its further results are discarded. */
-static void fail_query_locally(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query,
-                               int error, const char *words)
+static void fail_query_and_discard_its_results(domus_stack *stack, domi_pg_pool *pool,
+                                               domi_pg_query *query, int error, const char *words)
 {
     const domus_sql_error failure = domus_sql_error_make(error, "", "%s", words);
 
-    domi_pg_fail_ask_with_failure(stack, pool, query, &failure);
+    domi_pg_fail_ask_and_count_its_failure(stack, pool, query, &failure);
     query->is_dropped = true;
     domus_sql_build_drop(&query->builder);
 }
@@ -58,24 +58,26 @@ static void store_described_types(domi_pg_query *query, const PGresult *result)
     statement->is_ready = params == statement->params;
 }
 
-static void handle_rows_of_result(domus_stack *stack, domi_pg_pool *pool,
-                                  domi_pg_connection *connection, domi_pg_query *query,
-                                  const PGresult *rows)
+static void add_rows_of_result_to_answer(domus_stack *stack, domi_pg_pool *pool,
+                                         domi_pg_connection *connection, domi_pg_query *query,
+                                         const PGresult *rows)
 {
     if (query->is_dropped || query->job == DOMI_PG_SCRIPT)
         return;
     if (query->job == DOMI_PG_COPY_IN || query->job == DOMI_PG_COPY_OUT) {
-        fail_query_locally(stack, pool, query, -EINVAL, "the statement is no COPY of this kind");
+        fail_query_and_discard_its_results(stack, pool, query, -EINVAL,
+                                           "the statement is no COPY of this kind");
         return;
     }
     if (query->job == DOMI_PG_ROWS) {
-        domi_pg_add_rows_to_piece(stack, pool, connection, query, rows);
+        domi_pg_add_result_to_piece_of_rows(stack, pool, connection, query, rows);
         return;
     }
     int error = domi_pg_build_rows(&query->builder, rows);
     if (error == 0)
         return;
-    fail_query_locally(stack, pool, query, error, "the result is larger than result_max");
+    fail_query_and_discard_its_results(stack, pool, query, error,
+                                       "the result is larger than result_max");
     /* within a transaction the rest is only discarded, because a cancel would fail the
      * transaction */
     if (!connection->in_transaction)
@@ -83,7 +85,7 @@ static void handle_rows_of_result(domus_stack *stack, domi_pg_pool *pool,
 }
 
 /* Handle a result without rows: a statement was prepared or described, or a command is done. */
-static void handle_done_command(domi_pg_query *query, PGresult *result)
+static void record_result_without_rows(domi_pg_query *query, PGresult *result)
 {
     if (query->stage == DOMI_PG_PREPARES) {
         if (++query->described == 2)
@@ -91,12 +93,12 @@ static void handle_done_command(domi_pg_query *query, PGresult *result)
         return;
     }
     query->affected += domi_pg_count_affected_rows(result);
-    domi_pg_record_tag(query, PQcmdStatus(result));
+    domi_pg_record_tag_of_done_command(query, PQcmdStatus(result));
 }
 
 /* Handle one result for the first query of the line. Returns false if the connection is lost. */
-static bool handle_result_of_first_query(domus_stack *stack, domi_pg_pool *pool,
-                                         domi_pg_connection *connection, PGresult *result)
+static bool use_result_for_first_query_of_line(domus_stack *stack, domi_pg_pool *pool,
+                                               domi_pg_connection *connection, PGresult *result)
 {
     domi_pg_query *query = connection->line.first;
 
@@ -104,15 +106,15 @@ static bool handle_result_of_first_query(domus_stack *stack, domi_pg_pool *pool,
     case PGRES_PIPELINE_SYNC:
         return domi_pg_finish_first_query(stack, pool, connection);
     case PGRES_SINGLE_TUPLE:
-        handle_rows_of_result(stack, pool, connection, query, result);
+        add_rows_of_result_to_answer(stack, pool, connection, query, result);
         return true;
     case PGRES_TUPLES_OK:
-        handle_rows_of_result(stack, pool, connection, query, result);
-        handle_done_command(query, result);
+        add_rows_of_result_to_answer(stack, pool, connection, query, result);
+        record_result_without_rows(query, result);
         return true;
     case PGRES_COMMAND_OK:
     case PGRES_EMPTY_QUERY:
-        handle_done_command(query, result);
+        record_result_without_rows(query, result);
         return true;
     case PGRES_PIPELINE_ABORTED:
         query->is_skipped = !query->has_failed;
@@ -122,7 +124,7 @@ static bool handle_result_of_first_query(domus_stack *stack, domi_pg_pool *pool,
         return true;
     case PGRES_COPY_IN:
     case PGRES_COPY_OUT:
-        return domi_pg_begin_copy(stack, pool, connection, query, result);
+        return domi_pg_begin_copy_of_query(stack, pool, connection, query, result);
     default:
         domi_pg_lose_connection(stack, pool, connection, "an answer that is none");
         return false;
@@ -130,12 +132,13 @@ static bool handle_result_of_first_query(domus_stack *stack, domi_pg_pool *pool,
 }
 
 /* Returns whether all results have come for a query that has no sync of its own. */
-static bool has_all_results_without_sync(const domi_pg_query *query)
+static bool is_joined_query_complete(const domi_pg_query *query)
 {
     return query->is_joined && query->has_result;
 }
 
-bool domi_pg_do_take_results(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+bool domi_pg_do_use_results_of_libpq(domus_stack *stack, domi_pg_pool *pool,
+                                     domi_pg_connection *connection)
 {
     uint32_t nothing = 0;
 
@@ -145,7 +148,7 @@ bool domi_pg_do_take_results(domus_stack *stack, domi_pg_pool *pool, domi_pg_con
         (void)PQisBusy(connection->pg);
     while (connection->line.first != NULL && !connection->flow_is_paused &&
            !connection->flow_is_over) {
-        if (connection->copies && !domi_pg_take_bytes_of_copy(stack, pool, connection))
+        if (connection->copies && !domi_pg_read_bytes_of_copy_out(stack, pool, connection))
             return true;
         if (connection->flow == DOMI_PG_FLOWS_IN || PQisBusy(connection->pg) != 0)
             return true;
@@ -156,9 +159,8 @@ bool domi_pg_do_take_results(domus_stack *stack, domi_pg_pool *pool, domi_pg_con
             connection->line.first->reads = 0;
             connection->line.first->read_bytes = 0;
             connection->line.first->has_result = true;
-            is_there = handle_result_of_first_query(stack, pool, connection, result);
-        } else if (!connection->has_pipeline ||
-                   has_all_results_without_sync(connection->line.first))
+            is_there = use_result_for_first_query_of_line(stack, pool, connection, result);
+        } else if (!connection->has_pipeline || is_joined_query_complete(connection->line.first))
             is_there = domi_pg_finish_first_query(stack, pool, connection);
         else if (++nothing > 2) {
             domi_pg_lose_connection(stack, pool, connection, "an answer is missing");
@@ -181,7 +183,7 @@ static uint32_t count_bytes_in_socket(int fd)
     return ioctl(fd, FIONREAD, &bytes) == 0 && bytes > 0 ? (uint32_t)bytes : 0;
 }
 
-bool domi_pg_count_unasked_bytes(domi_pg_connection *connection, uint64_t bytes_max)
+bool domi_pg_count_and_bound_unasked_bytes(domi_pg_connection *connection, uint64_t bytes_max)
 {
     connection->unasked += count_bytes_in_socket(PQsocket(connection->pg));
     return connection->unasked <= bytes_max;
@@ -190,7 +192,7 @@ bool domi_pg_count_unasked_bytes(domi_pg_connection *connection, uint64_t bytes_
 /* Get the number of bytes that were read from a TCP socket so far. Bytes that come between the two
  * system calls make the number too large before a read and too small after it; it is below zero if
  * more have come than were ever read. */
-static bool count_bytes_taken_from_tcp(int fd, bool is_before, int64_t *ret_bytes)
+static bool get_bytes_read_from_tcp_so_far(int fd, bool is_before, int64_t *ret_bytes)
 {
     struct tcp_info info;
     socklen_t size = sizeof info;
@@ -210,12 +212,13 @@ static uint64_t read_and_count_bytes(PGconn *pg, int *ret_done)
 {
     int64_t from, to;
     int fd = PQsocket(pg);
-    bool tells = count_bytes_taken_from_tcp(fd, true, &from);
+    bool tells = get_bytes_read_from_tcp_so_far(fd, true, &from);
     uint32_t before = tells ? 0 : count_bytes_in_socket(fd);
 
     *ret_done = PQconsumeInput(pg);
     if (tells)
-        return count_bytes_taken_from_tcp(fd, false, &to) && to > from ? (uint64_t)(to - from) : 0;
+        return get_bytes_read_from_tcp_so_far(fd, false, &to) && to > from ? (uint64_t)(to - from)
+                                                                           : 0;
     uint32_t after = count_bytes_in_socket(fd);
     uint32_t least = before < LEAST_READ ? before : LEAST_READ;
     return before > after && before - after > least ? before - after : least;
@@ -249,7 +252,8 @@ static bool read_from_server(domus_stack *stack, domi_pg_pool *pool, domi_pg_con
     if (query != NULL ? query->read_bytes / 2 <= result_max : connection->unasked <= unasked_max)
         return true;
     if (query != NULL)
-        fail_query_locally(stack, pool, query, -EFBIG, "the result is larger than result_max");
+        fail_query_and_discard_its_results(stack, pool, query, -EFBIG,
+                                           "the result is larger than result_max");
     domi_pg_lose_connection(stack, pool, connection, "a result that is too large");
     return false;
 }
@@ -263,7 +267,7 @@ static domi_pg_connection *find_connection_by_fd(const domi_pg_pool *pool, int f
     return NULL;
 }
 
-int domi_pg_on_ready_socket(domus_stack *stack, void *self, const void *payload)
+int domi_pg_use_ready_socket(domus_stack *stack, void *self, const void *payload)
 {
     domi_pg_pool *pool = self;
     const domus_ready *ready = payload;
@@ -277,8 +281,8 @@ int domi_pg_on_ready_socket(domus_stack *stack, void *self, const void *payload)
         return 0;
     }
     if (connection->phase == DOMI_PG_CONNECTING) {
-        if (domi_pg_count_unasked_bytes(connection, DOMI_PG_GREETING))
-            domi_pg_do_next_connect_step(stack, pool, connection);
+        if (domi_pg_count_and_bound_unasked_bytes(connection, DOMI_PG_GREETING))
+            domi_pg_plan_next_connect_step(stack, pool, connection);
         else
             domi_pg_lose_connection(stack, pool, connection,
                                     "the server sends too much before it is ready");
@@ -286,16 +290,16 @@ int domi_pg_on_ready_socket(domus_stack *stack, void *self, const void *payload)
     }
     bool is_there = true;
     if ((ready->events & POLLOUT) != 0)
-        is_there = domi_pg_flush_to_server(stack, pool, connection);
+        is_there = domi_pg_flush_and_watch_for_rest(stack, pool, connection);
     if (is_there && connection->flow == DOMI_PG_FLOWS_IN)
-        domi_pg_answer_copy_writer(stack, connection);
+        domi_pg_answer_writer_of_sent_bytes(stack, connection);
     if (is_there && (ready->events & ~(uint32_t)POLLOUT) != 0)
         is_there = read_from_server(stack, pool, connection) &&
-                   domi_pg_take_results(stack, pool, connection);
+                   domi_pg_use_results_of_libpq(stack, pool, connection);
     if (is_there && connection->slot == DOMI_PG_LISTENER)
-        is_there = domi_pg_take_notifications(stack, pool, connection);
+        is_there = domi_pg_send_notifications_on(stack, pool, connection);
     if (is_there)
-        (void)domi_pg_settle_connection(stack, pool, connection);
+        (void)domi_pg_go_on_or_list_as_free(stack, pool, connection);
     if (pool->waiting.first != NULL || !is_there)
         domi_pg_serve_waiting_queries(stack, pool);
     return 0;

@@ -2,7 +2,7 @@
  * watched. If the owner ends, or does not use the transaction for too long, it is rolled back. */
 #include "protocols/pg/pg.h"
 
-int domi_pg_on_begin_of_transaction(domus_stack *stack, void *self, const void *payload)
+int domi_pg_put_begin_of_transaction(domus_stack *stack, void *self, const void *payload)
 {
     static const char *const commands[3][2] = {
         {"BEGIN", "BEGIN READ ONLY"},
@@ -22,11 +22,11 @@ int domi_pg_on_begin_of_transaction(domus_stack *stack, void *self, const void *
         return error;
     query->command = command;
     query->owner = owner;
-    domi_pg_put_query(stack, self, query);
+    domi_pg_send_query_or_let_it_wait(stack, self, query);
     return 0;
 }
 
-int domi_pg_on_end_of_transaction(domus_stack *stack, void *self, const void *payload)
+int domi_pg_put_end_into_transaction(domus_stack *stack, void *self, const void *payload)
 {
     const domus_sql_end end = *(const domus_sql_end *)payload;
     domi_pg_query *query = NULL;
@@ -37,45 +37,46 @@ int domi_pg_on_end_of_transaction(domus_stack *stack, void *self, const void *pa
     query->request.transaction = end.transaction;
     query->commits = end.commits;
     query->command = end.commits ? "COMMIT" : "ROLLBACK";
-    domi_pg_put_query_into_transaction(stack, self, query);
+    domi_pg_send_or_queue_in_transaction(stack, self, query);
     return 0;
 }
 
-int domi_pg_on_abandoned_transaction(domus_stack *stack, void *self, const void *payload)
+int domi_pg_roll_back_if_abandoned(domus_stack *stack, void *self, const void *payload)
 {
     domi_pg_connection *connection =
         domi_pg_find_transaction(self, ((const domus_sql *)payload)->transaction);
     bool is_there = connection != NULL;
 
     if (is_there && connection->flow != DOMI_PG_NO_FLOW)
-        is_there = domi_pg_drop_flow(stack, self, connection, -ESTALE);
+        is_there = domi_pg_give_up_flow_of_rows_or_copy(stack, self, connection, -ESTALE);
     if (is_there && connection->transaction != 0) {
-        domi_pg_abandon_transaction(stack, self, connection);
-        (void)domi_pg_settle_connection(stack, self, connection);
+        domi_pg_roll_back_abandoned_transaction(stack, self, connection);
+        (void)domi_pg_go_on_or_list_as_free(stack, self, connection);
     }
     domi_pg_serve_waiting_queries(stack, self);
     return 0;
 }
 
-static void refuse_query_in_transaction(domus_stack *stack, domi_pg_pool *pool,
-                                        domi_pg_query *query, int error)
+static void fail_and_free_query_of_transaction(domus_stack *stack, domi_pg_pool *pool,
+                                               domi_pg_query *query, int error)
 {
     domi_pg_fail_ask_of_query(stack, pool, query, error);
     domi_pg_free_query(pool, query);
 }
 
-void domi_pg_put_query_into_transaction(domus_stack *stack, domi_pg_pool *pool,
-                                        domi_pg_query *query)
+void domi_pg_send_or_queue_in_transaction(domus_stack *stack, domi_pg_pool *pool,
+                                          domi_pg_query *query)
 {
     domi_pg_connection *connection = domi_pg_find_transaction(pool, query->request.transaction);
 
     if (connection == NULL) {
-        refuse_query_in_transaction(stack, pool, query,
-                                    query->request.transaction != 0 ? -ESTALE : -EINVAL);
+        fail_and_free_query_of_transaction(stack, pool, query,
+                                           query->request.transaction != 0 ? -ESTALE : -EINVAL);
         return;
     }
-    if (query->job != DOMI_PG_END && !domi_pg_has_line_room(pool, &connection->todo, query)) {
-        refuse_query_in_transaction(stack, pool, query, -ENOBUFS);
+    if (query->job != DOMI_PG_END &&
+        !domi_pg_has_line_room_for_query(pool, &connection->todo, query)) {
+        fail_and_free_query_of_transaction(stack, pool, query, -ENOBUFS);
         return;
     }
     query->until_ns = domus_now_ns(stack) + pool->settings.options.timeout_ns;
@@ -85,10 +86,10 @@ void domi_pg_put_query_into_transaction(domus_stack *stack, domi_pg_pool *pool,
     /* The end of a transaction does not wait for rows that were not read to their end; they are
      * dropped. */
     bool is_there = query->job != DOMI_PG_END || connection->flow == DOMI_PG_NO_FLOW ||
-                    domi_pg_drop_flow(stack, pool, connection, -ESTALE);
-    if (is_there && domi_pg_settle_connection(stack, pool, connection) &&
+                    domi_pg_give_up_flow_of_rows_or_copy(stack, pool, connection, -ESTALE);
+    if (is_there && domi_pg_go_on_or_list_as_free(stack, pool, connection) &&
         connection->todo.count != 0)
-        domi_pg_set_timer_for_check(stack, pool, connection->todo.first->until_ns);
+        domi_pg_set_timer_of_pool_for_time(stack, pool, connection->todo.first->until_ns);
 }
 
 /* Send a query of the transaction; after a failure only a rollback is sent, and other queries fail.
@@ -99,7 +100,7 @@ static bool send_query_in_transaction(domus_stack *stack, domi_pg_pool *pool,
     if (connection->is_spoiled && query->job != DOMI_PG_END) {
         const domus_sql_error failure = domus_sql_error_make(
             -EINVAL, "25P02", "a statement of this transaction has failed before");
-        domi_pg_fail_ask_with_failure(stack, pool, query, &failure);
+        domi_pg_fail_ask_and_count_its_failure(stack, pool, query, &failure);
         domi_pg_free_query(pool, query);
         return true;
     }
@@ -108,8 +109,8 @@ static bool send_query_in_transaction(domus_stack *stack, domi_pg_pool *pool,
     return domi_pg_send_query(stack, pool, connection, query);
 }
 
-bool domi_pg_go_on_with_transaction(domus_stack *stack, domi_pg_pool *pool,
-                                    domi_pg_connection *connection)
+bool domi_pg_send_queued_of_transaction(domus_stack *stack, domi_pg_pool *pool,
+                                        domi_pg_connection *connection)
 {
     while (connection->line.count == 0 && connection->todo.first != NULL) {
         if (!send_query_in_transaction(stack, pool, connection,
@@ -118,18 +119,18 @@ bool domi_pg_go_on_with_transaction(domus_stack *stack, domi_pg_pool *pool,
     }
     if (connection->line.count == 0) {
         connection->idle_ns = domus_now_ns(stack) + pool->settings.options.transaction_idle_ns;
-        domi_pg_set_timer_for_check(stack, pool, connection->idle_ns);
+        domi_pg_set_timer_of_pool_for_time(stack, pool, connection->idle_ns);
     }
     return true;
 }
 
 /* --- begin and end of a transaction ----------------------------------------------------------- */
 
-void domi_pg_handle_begun_transaction(domus_stack *stack, domi_pg_pool *pool,
+void domi_pg_answer_begun_transaction(domus_stack *stack, domi_pg_pool *pool,
                                       domi_pg_connection *connection, domi_pg_query *query)
 {
     const domus_sql sql = {.at = pool->self,
-                           .transaction = domi_pg_make_number_of_flow(pool, connection)};
+                           .transaction = domi_pg_make_new_number_of_flow(pool, connection)};
 
     connection->failure.error = 0;
     connection->is_spoiled = false;
@@ -138,10 +139,10 @@ void domi_pg_handle_begun_transaction(domus_stack *stack, domi_pg_pool *pool,
         return; /* the asker does not wait any more, so the transaction is rolled back */
     connection->transaction = sql.transaction;
     if (domi_pg_watch_owner(stack, connection, query->owner) != 0)
-        domi_pg_abandon_transaction(stack, pool, connection);
+        domi_pg_roll_back_abandoned_transaction(stack, pool, connection);
 }
 
-void domi_pg_handle_ended_transaction(domus_stack *stack, domi_pg_pool *pool,
+void domi_pg_answer_ended_transaction(domus_stack *stack, domi_pg_pool *pool,
                                       domi_pg_connection *connection, domi_pg_query *query)
 {
     const domus_sql_result done = {.last = true};
@@ -149,28 +150,28 @@ void domi_pg_handle_ended_transaction(domus_stack *stack, domi_pg_pool *pool,
     domi_pg_query *left;
     connection->transaction = 0;
     while ((left = domi_pg_line_take_first(&connection->todo)) != NULL)
-        refuse_query_in_transaction(stack, pool, left, -ESTALE);
+        fail_and_free_query_of_transaction(stack, pool, left, -ESTALE);
     domi_pg_unwatch_owner(stack, connection);
     if (query->has_failed)
-        domi_pg_fail_ask_with_failure(stack, pool, query, &query->failure);
+        domi_pg_fail_ask_and_count_its_failure(stack, pool, query, &query->failure);
     else if (query->commits && query->is_rollback) {
         if (connection->failure.error == 0)
             connection->failure =
                 domus_sql_error_make(-EINVAL, "25P02", "the transaction was rolled back");
-        domi_pg_fail_ask_with_failure(stack, pool, query, &connection->failure);
+        domi_pg_fail_ask_and_count_its_failure(stack, pool, query, &connection->failure);
     } else
         (void)domi_pg_answer_ask_of_query(stack, pool, query, &domus_sql_result_type, &done);
 }
 
-void domi_pg_abandon_transaction(domus_stack *stack, domi_pg_pool *pool,
-                                 domi_pg_connection *connection)
+void domi_pg_roll_back_abandoned_transaction(domus_stack *stack, domi_pg_pool *pool,
+                                             domi_pg_connection *connection)
 {
     domi_pg_query *query;
 
     connection->transaction = 0;
     domi_pg_unwatch_owner(stack, connection);
     while ((query = domi_pg_line_take_first(&connection->todo)) != NULL)
-        refuse_query_in_transaction(stack, pool, query, -ESTALE);
+        fail_and_free_query_of_transaction(stack, pool, query, -ESTALE);
     query = connection->line.first;
     /* the end of the transaction was sent already, and its answer is passed on */
     if (query == NULL || query->job == DOMI_PG_END)
@@ -205,7 +206,7 @@ void domi_pg_unwatch_owner(domus_stack *stack, domi_pg_connection *connection)
     connection->has_owner = false;
 }
 
-int domi_pg_on_end_of_watched_actor(domus_stack *stack, void *self, const void *payload)
+int domi_pg_release_what_ended_actor_had(domus_stack *stack, void *self, const void *payload)
 {
     domi_pg_pool *pool = self;
     const domus_down *down = payload;
@@ -218,11 +219,11 @@ int domi_pg_on_end_of_watched_actor(domus_stack *stack, void *self, const void *
         domi_pg_unwatch_owner(stack, each);
         bool is_there = true;
         if (each->flow != DOMI_PG_NO_FLOW)
-            is_there = domi_pg_drop_flow(stack, pool, each, -ESTALE);
+            is_there = domi_pg_give_up_flow_of_rows_or_copy(stack, pool, each, -ESTALE);
         if (is_there && each->transaction != 0)
-            domi_pg_abandon_transaction(stack, pool, each);
+            domi_pg_roll_back_abandoned_transaction(stack, pool, each);
         if (is_there)
-            (void)domi_pg_settle_connection(stack, pool, each);
+            (void)domi_pg_go_on_or_list_as_free(stack, pool, each);
     }
     domi_pg_serve_waiting_queries(stack, pool);
     return 0;

@@ -45,7 +45,8 @@ const domus_type domus_pg_notification_type = {.name = "pg_notification",
 
 /* --- notifications ---------------------------------------------------------------------------- */
 
-static int set_channel_of_ask(domus_sql sql, const char *channel, domus_pg_channel *ret_channel)
+static int fill_channel_of_listen_or_unlisten(domus_sql sql, const char *channel,
+                                              domus_pg_channel *ret_channel)
 {
     size_t size = strlen(channel);
 
@@ -60,7 +61,7 @@ static int set_channel_of_ask(domus_sql sql, const char *channel, domus_pg_chann
 int domus_pg_listen(domus_stack *stack, domus_sql sql, const char *channel, domus_resumed *then)
 {
     domus_pg_channel named;
-    int error = set_channel_of_ask(sql, channel, &named);
+    int error = fill_channel_of_listen_or_unlisten(sql, channel, &named);
 
     return error != 0 ? error : domus_ask(stack, sql.at, &domus_pg_listen_type, &named, then);
 }
@@ -68,15 +69,15 @@ int domus_pg_listen(domus_stack *stack, domus_sql sql, const char *channel, domu
 int domus_pg_unlisten(domus_stack *stack, domus_sql sql, const char *channel, domus_resumed *then)
 {
     domus_pg_channel named;
-    int error = set_channel_of_ask(sql, channel, &named);
+    int error = fill_channel_of_listen_or_unlisten(sql, channel, &named);
 
     return error != 0 ? error : domus_ask(stack, sql.at, &domus_pg_unlisten_type, &named, then);
 }
 
 /* --- copies ----------------------------------------------------------------------------------- */
 
-static int ask_for_copy(domus_stack *stack, domus_sql sql, const domus_type *type, const char *text,
-                        domus_resumed *then)
+static int ask_database_to_begin_copy(domus_stack *stack, domus_sql sql, const domus_type *type,
+                                      const char *text, domus_resumed *then)
 {
     domus_sql_request request;
     int error = domus_sql_request_make(sql, NULL, text, NULL, 0, &request);
@@ -91,12 +92,12 @@ static int ask_for_copy(domus_stack *stack, domus_sql sql, const domus_type *typ
 
 int domus_pg_copy_in(domus_stack *stack, domus_sql sql, const char *text, domus_resumed *then)
 {
-    return ask_for_copy(stack, sql, &domus_pg_copy_in_type, text, then);
+    return ask_database_to_begin_copy(stack, sql, &domus_pg_copy_in_type, text, then);
 }
 
 int domus_pg_copy_out(domus_stack *stack, domus_sql sql, const char *text, domus_resumed *then)
 {
-    return ask_for_copy(stack, sql, &domus_pg_copy_out_type, text, then);
+    return ask_database_to_begin_copy(stack, sql, &domus_pg_copy_out_type, text, then);
 }
 
 int domus_pg_copy_write(domus_stack *stack, domus_sql_cursor copy, domus_slice bytes,

@@ -16,7 +16,7 @@ _Static_assert(DOMUS_WINDOW_MAX <= 65536, "an offset in the window has 16 bits")
  * decoded quickly never count, because they have at most 8 arguments, which are short. */
 #define COUNTED_LEAST 4096u
 
-static void take_command_off_budget(domi_resp_state *state)
+static void uncharge_received_command(domi_resp_state *state)
 {
     if (state->charged != 0)
         (void)domus_budget_charge(state->options.budget, &state->charged, 0);
@@ -24,18 +24,18 @@ static void take_command_off_budget(domi_resp_state *state)
 
 /* Let the command that is being received count `bytes` for the budget. If this fails, the command
  * is forgotten. */
-static int charge_command_to_budget(domi_resp_state *state, uint64_t bytes)
+static int charge_command_or_forget_it(domi_resp_state *state, uint64_t bytes)
 {
     int error = domus_budget_charge(state->options.budget, &state->charged, bytes);
 
     if (error != 0)
-        domi_resp_forget_message(state);
+        domi_resp_reset_half_received_message(state);
     return error;
 }
 
-void domi_resp_forget_message(domi_resp_state *state)
+void domi_resp_reset_half_received_message(domi_resp_state *state)
 {
-    take_command_off_budget(state);
+    uncharge_received_command(state);
     domus_append_drop(&state->bytes);
     domus_append_drop(&state->table);
     state->gathering = state->tabled = false;
@@ -59,10 +59,10 @@ void domi_resp_set_limits_of_peer(domi_resp_state *state, bool is_stranger)
 
 int domi_resp_charge_gathered_bytes(domi_resp_state *state)
 {
-    return charge_command_to_budget(state, (uint64_t)state->bytes.room + state->table.room);
+    return charge_command_or_forget_it(state, (uint64_t)state->bytes.room + state->table.room);
 }
 
-static int add_bytes_to_table(domi_resp_state *state, uint32_t offset, uint32_t size)
+static int append_place_of_argument_to_table(domi_resp_state *state, uint32_t offset, uint32_t size)
 {
     uint32_t span[2] = {offset, size};
 
@@ -74,26 +74,27 @@ int domi_resp_move_arguments_to_table(domi_resp_state *state)
     int error = 0;
 
     for (uint32_t i = 0; i < state->have && error == 0; i++)
-        error = add_bytes_to_table(state, state->in.spans[i][0], state->in.spans[i][1]);
+        error =
+            append_place_of_argument_to_table(state, state->in.spans[i][0], state->in.spans[i][1]);
     state->tabled = true;
     return error;
 }
 
-static int add_span_to_table(domi_resp_state *state, uint32_t offset, uint32_t size)
+static int add_argument_to_table(domi_resp_state *state, uint32_t offset, uint32_t size)
 {
     int error = state->tabled ? 0 : domi_resp_move_arguments_to_table(state);
 
     if (error == 0)
-        error = add_bytes_to_table(state, offset, size);
+        error = append_place_of_argument_to_table(state, offset, size);
     if (error == 0)
         state->have++;
     return error;
 }
 
-int domi_resp_note_argument(domi_resp_state *state, uint32_t offset, uint32_t size)
+int domi_resp_record_place_of_argument(domi_resp_state *state, uint32_t offset, uint32_t size)
 {
     if (state->tabled || state->have == DOMUS_RESP_SPANS)
-        return add_span_to_table(state, offset, size);
+        return add_argument_to_table(state, offset, size);
     state->in.spans[state->have][0] = (uint16_t)offset;
     state->in.spans[state->have][1] = (uint16_t)size;
     state->have++;
@@ -102,7 +103,7 @@ int domi_resp_note_argument(domi_resp_state *state, uint32_t offset, uint32_t si
 
 /* Let a whole command of `size` bytes count for the budget until it is released. Returns 1 if it
  * does; 0 if it is short, or there is no budget; -ENOMEM. */
-static int charge_whole_command(domi_resp_state *state, size_t size)
+static int charge_long_command_until_its_release(domi_resp_state *state, size_t size)
 {
     domi_resp_charge_note note = {.budget = state->options.budget};
 
@@ -110,7 +111,7 @@ static int charge_whole_command(domi_resp_state *state, size_t size)
         return 0;
     int error = state->tabled ? 0 : domi_resp_move_arguments_to_table(state);
     if (error == 0)
-        error = charge_command_to_budget(state, size + state->table.size);
+        error = charge_command_or_forget_it(state, size + state->table.size);
     note.bytes = state->charged;
     if (error == 0)
         error = domus_append(&state->table, &note, sizeof note);
@@ -120,12 +121,13 @@ static int charge_whole_command(domi_resp_state *state, size_t size)
 int domi_resp_make_request_of_command(domus_wire *wire, domi_resp_state *state, const char *bytes,
                                       size_t size)
 {
-    int counts = charge_whole_command(state, bytes != NULL ? size : state->bytes.size);
+    int counts =
+        charge_long_command_until_its_release(state, bytes != NULL ? size : state->bytes.size);
 
     if (counts < 0)
         return counts;
-    domus_resp_command *command =
-        domus_wire_request(wire, &domus_resp_command_type, domi_resp_id_of_next_request(state));
+    domus_resp_command *command = domus_wire_request(wire, &domus_resp_command_type,
+                                                     domi_resp_take_id_of_next_request(state));
 
     if (command == NULL)
         return -ENOMEM;

@@ -22,7 +22,8 @@ static int append_value_bytes(domus_resp_builder *builder, const char *bytes, si
     return domus_append(&builder->bytes, bytes, size);
 }
 
-static int add_value_of_resp_3_only(domus_resp_builder *builder, const char *bytes, size_t size)
+static int append_value_that_needs_resp_3(domus_resp_builder *builder, const char *bytes,
+                                          size_t size)
 {
     builder->form = DOMUS_RESP_ONLY_3;
     return append_value_bytes(builder, bytes, size);
@@ -105,7 +106,7 @@ int domus_resp_add_bulk(domus_resp_builder *builder, const void *data, size_t si
 int domus_resp_add_null(domus_resp_builder *builder)
 {
     return is_builder_for_resp_2(builder) ? append_value_bytes(builder, "$-1\r\n", 5)
-                                          : add_value_of_resp_3_only(builder, "_\r\n", 3);
+                                          : append_value_that_needs_resp_3(builder, "_\r\n", 3);
 }
 
 int domus_resp_add_null_array(domus_resp_builder *builder)
@@ -114,14 +115,14 @@ int domus_resp_add_null_array(domus_resp_builder *builder)
      * is unknown, that is sent. */
     return is_builder_for_resp_2(builder) || builder->version == 0
                ? append_value_bytes(builder, "*-1\r\n", 5)
-               : add_value_of_resp_3_only(builder, "_\r\n", 3);
+               : append_value_that_needs_resp_3(builder, "_\r\n", 3);
 }
 
 int domus_resp_add_boolean(domus_resp_builder *builder, bool value)
 {
     return is_builder_for_resp_2(builder)
                ? domus_resp_add_integer(builder, value)
-               : add_value_of_resp_3_only(builder, value ? "#t\r\n" : "#f\r\n", 4);
+               : append_value_that_needs_resp_3(builder, value ? "#t\r\n" : "#f\r\n", 4);
 }
 
 int domus_resp_add_double(domus_resp_builder *builder, double value)
@@ -133,7 +134,7 @@ int domus_resp_add_double(domus_resp_builder *builder, double value)
         return domus_resp_add_bulk(builder, line + 1, size);
     line[1 + size] = '\r';
     line[2 + size] = '\n';
-    return add_value_of_resp_3_only(builder, line, size + 3);
+    return append_value_that_needs_resp_3(builder, line, size + 3);
 }
 
 int domus_resp_add_big_number(domus_resp_builder *builder, const char *digits)
@@ -166,8 +167,8 @@ int domus_resp_add_verbatim(domus_resp_builder *builder, const char *format, con
 
 /* Append the head of an array or the like with `count` elements, which are `values` values in RESP
  * 2. */
-static int add_head_of_elements(domus_resp_builder *builder, char mark, uint32_t count,
-                                uint64_t values)
+static int append_head_of_array_set_or_map(domus_resp_builder *builder, char mark, uint32_t count,
+                                           uint64_t values)
 {
     int error = is_builder_for_resp_2(builder) ? add_head_of_value(builder, '*', values)
                                                : add_head_of_value(builder, mark, count);
@@ -178,25 +179,25 @@ static int add_head_of_elements(domus_resp_builder *builder, char mark, uint32_t
 
 int domus_resp_add_array(domus_resp_builder *builder, uint32_t count)
 {
-    return add_head_of_elements(builder, '*', count, count);
+    return append_head_of_array_set_or_map(builder, '*', count, count);
 }
 
 int domus_resp_add_set(domus_resp_builder *builder, uint32_t count)
 {
     builder->form = DOMUS_RESP_ONLY_3;
-    return add_head_of_elements(builder, '~', count, count);
+    return append_head_of_array_set_or_map(builder, '~', count, count);
 }
 
 int domus_resp_add_map(domus_resp_builder *builder, uint32_t count)
 {
     builder->form = DOMUS_RESP_ONLY_3;
-    return add_head_of_elements(builder, '%', count, 2 * (uint64_t)count);
+    return append_head_of_array_set_or_map(builder, '%', count, 2 * (uint64_t)count);
 }
 
 int domus_resp_add_push(domus_resp_builder *builder, uint32_t count)
 {
     builder->form = builder->bytes.size == 0 ? DOMUS_RESP_PUSHED : DOMUS_RESP_ONLY_3;
-    return add_head_of_elements(builder, '>', count, count);
+    return append_head_of_array_set_or_map(builder, '>', count, count);
 }
 
 int domus_resp_add_reply(domus_resp_builder *builder, const domus_resp_reply *reply)

@@ -31,8 +31,8 @@ static inline const char *read_head_of_short_argument(const char *at, uint32_t *
 
 /* Decode a command that is whole, with few and short arguments. Returns the bytes used; 0 for any
  * other command, of which nothing is noted then; -ENOMEM. */
-static int decode_short_command(domus_wire *wire, domi_resp_state *state, const char *bytes,
-                                size_t size)
+static int decode_whole_command_of_few_arguments(domus_wire *wire, domi_resp_state *state,
+                                                 const char *bytes, size_t size)
 {
     const char *at = bytes + 4;
     const char *last = bytes + size;
@@ -76,15 +76,15 @@ static int read_number_of_arguments(domi_resp_state *state, const char *bytes, s
     int used = domi_resp_read_head(bytes, size, &count);
 
     if (used < 0 || (used > 0 && count > state->options.arguments_max))
-        return domi_resp_note_wrong_bytes(state, DOMI_RESP_COUNT);
+        return domi_resp_record_why_bytes_are_wrong(state, DOMI_RESP_COUNT);
     if (used > 0 && count > state->arguments_max)
-        return domi_resp_note_wrong_bytes(state, DOMI_RESP_STRANGERS_COUNT);
+        return domi_resp_record_why_bytes_are_wrong(state, DOMI_RESP_STRANGERS_COUNT);
     if (used > 0)
         state->count = count > 0 ? (uint32_t)count : 0;
     if (used > 0 && state->count == 0)
         /* a command without words gets no answer, so it uses up a skip of the next answer by
          * CLIENT REPLY */
-        (void)domi_resp_id_of_next_request(state);
+        (void)domi_resp_take_id_of_next_request(state);
     return used;
 }
 
@@ -98,24 +98,24 @@ static int read_length_of_argument(domi_resp_state *state, const char *bytes, si
         return 0;
     if (bytes[0] != '$') {
         state->got = bytes[0];
-        return domi_resp_note_wrong_bytes(state, DOMI_RESP_MARK);
+        return domi_resp_record_why_bytes_are_wrong(state, DOMI_RESP_MARK);
     }
     int used = domi_resp_read_head(bytes, size, &length);
     if (used < 0 || (used > 0 && (length < 0 || length > state->options.bulk_max)))
-        return domi_resp_note_wrong_bytes(state, DOMI_RESP_LENGTH);
+        return domi_resp_record_why_bytes_are_wrong(state, DOMI_RESP_LENGTH);
     if (used > 0 && length > state->bulk_max)
-        return domi_resp_note_wrong_bytes(state, DOMI_RESP_STRANGERS_LENGTH);
+        return domi_resp_record_why_bytes_are_wrong(state, DOMI_RESP_STRANGERS_LENGTH);
     if (used == 0)
         return 0;
     if ((uint64_t)before + (uint64_t)length > state->options.message_max)
-        return domi_resp_note_wrong_bytes(state, DOMI_RESP_SIZE);
+        return domi_resp_record_why_bytes_are_wrong(state, DOMI_RESP_SIZE);
     *ret_length = (uint32_t)length;
     return used;
 }
 
 /* --- gathered commands ------------------------------------------------------------------------ */
 
-static int take_body_of_argument(domi_resp_state *state, const char *bytes, size_t size)
+static int gather_bytes_of_argument(domi_resp_state *state, const char *bytes, size_t size)
 {
     uint32_t piece = state->left < size ? state->left : (uint32_t)size;
     int error = piece != 0 ? domus_append(&state->bytes, bytes, piece) : 0;
@@ -128,17 +128,17 @@ static int take_body_of_argument(domi_resp_state *state, const char *bytes, size
     return (int)piece;
 }
 
-static int take_head_of_argument(domi_resp_state *state, const char *bytes, size_t size)
+static int read_head_of_gathered_argument(domi_resp_state *state, const char *bytes, size_t size)
 {
     uint32_t length = 0;
     int used = read_length_of_argument(state, bytes, size, state->bytes.size, &length);
 
     if (used <= 0)
         return used;
-    int error = domi_resp_note_argument(state, state->bytes.size, length);
+    int error = domi_resp_record_place_of_argument(state, state->bytes.size, length);
     if (error != 0)
         return error;
-    domi_resp_bound_gathered_bytes(state, length);
+    domi_resp_set_bound_of_gathered_bytes(state, length);
     state->left = length;
     state->phase = DOMI_RESP_BODY;
     return used;
@@ -149,7 +149,7 @@ static int take_head_of_argument(domi_resp_state *state, const char *bytes, size
 static int check_line_end_of_argument(domi_resp_state *state, const char *bytes, size_t size)
 {
     if ((size > 0 && bytes[0] != '\r') || (size > 1 && bytes[1] != '\n'))
-        return domi_resp_note_wrong_bytes(state, DOMI_RESP_LENGTH);
+        return domi_resp_record_why_bytes_are_wrong(state, DOMI_RESP_LENGTH);
     if (size < 2)
         return 0;
     state->phase = DOMI_RESP_HEAD;
@@ -166,8 +166,8 @@ static int gather_bytes_of_command(domus_wire *wire, domi_resp_state *state, con
         const char *from = bytes + used;
         size_t there = size - used;
         uint8_t phase = state->phase;
-        int step = phase == DOMI_RESP_HEAD   ? take_head_of_argument(state, from, there)
-                   : phase == DOMI_RESP_BODY ? take_body_of_argument(state, from, there)
+        int step = phase == DOMI_RESP_HEAD   ? read_head_of_gathered_argument(state, from, there)
+                   : phase == DOMI_RESP_BODY ? gather_bytes_of_argument(state, from, there)
                                              : check_line_end_of_argument(state, from, there);
         if (step < 0)
             return step;
@@ -204,8 +204,8 @@ static int begin_to_gather_command(domus_wire *wire, domi_resp_state *state, con
 
 /* Wait for an argument that has not come as a whole, or begin to gather the command. The argument
  * ends `whole` bytes behind the start of the command; 0: its end is not known. */
-static int wait_for_argument(domus_wire *wire, domi_resp_state *state, const char *bytes,
-                             size_t size, uint64_t whole)
+static int wait_for_argument_or_begin_to_gather(domus_wire *wire, domi_resp_state *state,
+                                                const char *bytes, size_t size, uint64_t whole)
 {
     if (whole > DOMI_RESP_GATHER_LEAST || size == DOMUS_WINDOW_MAX)
         return begin_to_gather_command(wire, state, bytes, size);
@@ -235,13 +235,14 @@ static int decode_command(domus_wire *wire, domi_resp_state *state, const char *
         if (head < 0)
             return head;
         if (head == 0)
-            return wait_for_argument(wire, state, bytes, size, 0);
+            return wait_for_argument_or_begin_to_gather(wire, state, bytes, size, 0);
         uint64_t whole = (uint64_t)(uint32_t)head + length + 2;
         if (whole > there)
-            return wait_for_argument(wire, state, bytes, size, state->at + whole);
+            return wait_for_argument_or_begin_to_gather(wire, state, bytes, size,
+                                                        state->at + whole);
         if (from[whole - 2] != '\r' || from[whole - 1] != '\n')
-            return domi_resp_note_wrong_bytes(state, DOMI_RESP_LENGTH);
-        int error = domi_resp_note_argument(state, state->at + (uint32_t)head, length);
+            return domi_resp_record_why_bytes_are_wrong(state, DOMI_RESP_LENGTH);
+        int error = domi_resp_record_place_of_argument(state, state->at + (uint32_t)head, length);
         if (error != 0)
             return error;
         state->at += (uint32_t)whole;
@@ -257,6 +258,6 @@ int domi_resp_decode_command(domus_wire *wire, domi_resp_state *state, const cha
     int used = 0;
 
     if ((state->count | state->silence) == 0 && bytes[0] == '*' && size > 4)
-        used = decode_short_command(wire, state, bytes, size);
+        used = decode_whole_command_of_few_arguments(wire, state, bytes, size);
     return used != 0 ? used : decode_command(wire, state, bytes, size);
 }

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-static int add_head_of_resp_2(domus_appender *to, char mark, uint64_t number)
+static int append_head_of_value(domus_appender *to, char mark, uint64_t number)
 {
     char head[DOMI_RESP_HEAD_MAX];
 
@@ -13,7 +13,7 @@ static int add_head_of_resp_2(domus_appender *to, char mark, uint64_t number)
 
 static int add_bulk_string(domus_appender *to, domus_slice text)
 {
-    (void)add_head_of_resp_2(to, '$', text.size);
+    (void)append_head_of_value(to, '$', text.size);
     (void)domus_append(to, domus_slice_data(text), text.size);
     return domus_append(to, "\r\n", 2);
 }
@@ -38,7 +38,7 @@ static int add_value_in_resp_2(const domus_resp_value *value, domus_slice whole,
     case DOMUS_RESP_MAP:
     case DOMUS_RESP_SET:
     case DOMUS_RESP_PUSH:
-        return add_head_of_resp_2(to, '*', value->count);
+        return append_head_of_value(to, '*', value->count);
     case DOMUS_RESP_BOOLEAN:
         return domus_append(to, value->integer != 0 ? ":1\r\n" : ":0\r\n", 4);
     case DOMUS_RESP_DOUBLE:

@@ -30,7 +30,7 @@ static int put_head_of_value(domus_wire *wire, char mark, uint64_t number)
     return domus_wire_append(wire, head, (size_t)(domi_resp_put_head(head, mark, number) - head));
 }
 
-static int put_long_slice_uncopied(domus_wire *wire, domus_slice slice)
+static int put_long_bulk_string_without_copy(domus_wire *wire, domus_slice slice)
 {
     int error = put_head_of_value(wire, '$', slice.size);
     if (error == 0)
@@ -56,7 +56,7 @@ static int put_integer_reply(domus_wire *wire, int64_t value)
 static inline int put_slice_as_bulk(domus_wire *wire, domus_slice slice)
 {
     return slice.size <= COPIED_MAX ? put_bulk_string(wire, domus_slice_data(slice), slice.size)
-                                    : put_long_slice_uncopied(wire, slice);
+                                    : put_long_bulk_string_without_copy(wire, slice);
 }
 
 /* Append a line of RESP with its mark; line ends in its text become spaces. */
@@ -114,8 +114,8 @@ static int put_reply_in_version_of_peer(domus_wire *wire, uint8_t version,
     return error != 0 ? error : domus_wire_append_slice(wire, bytes);
 }
 
-static int take_over_and_answer_change(domus_wire *wire, domi_resp_state *state, uint64_t id,
-                                       const domus_resp_change *change)
+static int set_version_and_silence_and_answer(domus_wire *wire, domi_resp_state *state, uint64_t id,
+                                              const domus_resp_change *change)
 {
     uint8_t version = change->version != 0 ? (uint8_t)change->version : state->version;
     uint8_t silence = change->answering == DOMUS_RESP_SILENT  ? DOMI_RESP_SILENT
@@ -173,7 +173,7 @@ int domi_resp_encode_for_client(domus_wire *wire, domi_resp_state *state, uint64
         return put_line_with_mark(wire, '-', text, strnlen(text, sizeof(domus_resp_error)));
     }
     if (type == &domus_resp_change_type)
-        return take_over_and_answer_change(wire, state, id, payload);
+        return set_version_and_silence_and_answer(wire, state, id, payload);
     return -EOPNOTSUPP;
 }
 

@@ -6,13 +6,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-int domi_resp_note_wrong_bytes(domi_resp_state *state, domi_resp_wrong wrong)
+int domi_resp_record_why_bytes_are_wrong(domi_resp_state *state, domi_resp_wrong wrong)
 {
     state->wrong = (uint8_t)wrong;
     return -EPROTO;
 }
 
-static int answer_wrong_bytes(domus_wire *wire, const domi_resp_state *state, int error)
+static int answer_why_bytes_of_peer_are_wrong(domus_wire *wire, const domi_resp_state *state,
+                                              int error)
 {
     static const char *const texts[DOMI_RESP_WRONGS] = {
         [DOMI_RESP_COUNT] = "invalid multibulk length",
@@ -41,7 +42,9 @@ int domi_resp_answer_failure(domus_wire *wire, domi_resp_state *state, uint64_t 
     if (state->options.role != DOMUS_ROLE_SERVER)
         return error;
     if (request == NULL)
-        return state->silence == DOMI_RESP_HEARD ? answer_wrong_bytes(wire, state, error) : 0;
+        return state->silence == DOMI_RESP_HEARD
+                   ? answer_why_bytes_of_peer_are_wrong(wire, state, error)
+                   : 0;
     if (id == DOMI_RESP_UNHEARD)
         return 0;
     switch (-error) {

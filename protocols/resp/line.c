@@ -17,11 +17,11 @@ static bool is_end_of_word(char c)
     return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
-static int note_word_as_argument(domi_resp_state *state, size_t offset, size_t size)
+static int record_word_as_argument_of_command(domi_resp_state *state, size_t offset, size_t size)
 {
     if (state->have == state->options.arguments_max)
-        return domi_resp_note_wrong_bytes(state, DOMI_RESP_COUNT);
-    return domi_resp_note_argument(state, (uint32_t)offset, (uint32_t)size);
+        return domi_resp_record_why_bytes_are_wrong(state, DOMI_RESP_COUNT);
+    return domi_resp_record_place_of_argument(state, (uint32_t)offset, (uint32_t)size);
 }
 
 /* Divide a line without quotes into words, which are used where they lie. */
@@ -35,7 +35,7 @@ static int divide_plain_line_into_words(domi_resp_state *state, const char *line
         size_t begin = i;
         while (i < size && !is_end_of_word(line[i]))
             i++;
-        int error = note_word_as_argument(state, begin, i - begin);
+        int error = record_word_as_argument_of_command(state, begin, i - begin);
         if (error != 0)
             return error;
     }
@@ -51,7 +51,7 @@ static int value_of_hex_digit(char c)
 
 /* Read what stands behind a backslash in double quotes, and write the byte that it means. Returns
  * how many bytes were read. */
-static size_t unescape_byte(const char *from, size_t size, char *ret_byte)
+static size_t read_escape_behind_backslash(const char *from, size_t size, char *ret_byte)
 {
     if (from[0] == 'x' && size >= 3 && value_of_hex_digit(from[1]) >= 0 &&
         value_of_hex_digit(from[2]) >= 0) {
@@ -82,14 +82,15 @@ static size_t unescape_byte(const char *from, size_t size, char *ret_byte)
 
 /* Read from behind a quote to the next quote of the same kind, and write the bytes between them.
  * Returns how many bytes were read; 0 when there is no second quote. */
-static size_t unquote_text(const char *from, size_t size, char quote, char *to, size_t *written)
+static size_t copy_text_up_to_closing_quote(const char *from, size_t size, char quote, char *to,
+                                            size_t *written)
 {
     for (size_t i = 0; i < size;) {
         char byte = from[i++];
         if (byte == quote)
             return i;
         if (byte == '\\' && quote == '"' && i < size)
-            i += unescape_byte(from + i, size - i, &byte);
+            i += read_escape_behind_backslash(from + i, size - i, &byte);
         else if (byte == '\\' && quote == '\'' && i < size && from[i] == '\'')
             byte = from[i++];
         to[(*written)++] = byte;
@@ -110,10 +111,10 @@ static int read_word_with_quotes(domi_resp_state *state, const char *line, size_
             to[(*written)++] = byte;
             continue;
         }
-        size_t read = unquote_text(line + i, size - i, byte, to, written);
+        size_t read = copy_text_up_to_closing_quote(line + i, size - i, byte, to, written);
         i += read;
         if (read == 0 || (i < size && !is_space(line[i])))
-            return domi_resp_note_wrong_bytes(state, DOMI_RESP_QUOTES);
+            return domi_resp_record_why_bytes_are_wrong(state, DOMI_RESP_QUOTES);
         break;
     }
     *at = i;
@@ -138,7 +139,7 @@ static int divide_quoted_line_into_words(domi_resp_state *state, const char *lin
         size_t begin = written;
         int error = read_word_with_quotes(state, line, size, &i, to, &written);
         if (error == 0)
-            error = note_word_as_argument(state, begin, written - begin);
+            error = record_word_as_argument_of_command(state, begin, written - begin);
         if (error != 0)
             return error;
     }
@@ -152,7 +153,7 @@ int domi_resp_decode_line(domus_wire *wire, domi_resp_state *state, const char *
     size_t used = end != NULL ? (size_t)(end - bytes) + 1 : size;
 
     if (used > state->options.inline_max + 1u || (end == NULL && size == DOMUS_WINDOW_MAX))
-        return domi_resp_note_wrong_bytes(state, DOMI_RESP_LINE);
+        return domi_resp_record_why_bytes_are_wrong(state, DOMI_RESP_LINE);
     if (end == NULL) {
         /* these bytes have no line end, so they need not be searched again */
         state->at = (uint32_t)size;
@@ -168,7 +169,7 @@ int domi_resp_decode_line(domus_wire *wire, domi_resp_state *state, const char *
         error = domi_resp_make_request_of_command(wire, state, quoted ? NULL : bytes, used);
     else if (error == 0)
         /* an empty line gets no answer, so it uses up a skip of the next answer by CLIENT REPLY */
-        (void)domi_resp_id_of_next_request(state);
+        (void)domi_resp_take_id_of_next_request(state);
     if (error != 0)
         return error;
     state->at = 0;

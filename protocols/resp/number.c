@@ -48,7 +48,7 @@ bool domi_resp_read_whole_number(const char *text, size_t size, int64_t *ret_num
     return used > 0 && (size_t)used == size && text[size - 1] != '-';
 }
 
-int domi_resp_read_head_of_any_length(const char *bytes, size_t size, int64_t *ret_number)
+int domi_resp_read_head_of_any_size(const char *bytes, size_t size, int64_t *ret_number)
 {
     int used = read_digits_of_number(bytes + 1, size - 1, ret_number);
 

@@ -52,7 +52,7 @@ static inline char *domi_resp_put_head(char *to, char mark, uint64_t number)
 bool domi_resp_read_whole_number(const char *text, size_t size, int64_t *ret_number);
 
 /* Read a head whose number may have any length, as domi_resp_read_head() does. */
-int domi_resp_read_head_of_any_length(const char *bytes, size_t size, int64_t *ret_number);
+int domi_resp_read_head_of_any_size(const char *bytes, size_t size, int64_t *ret_number);
 
 /* Read a head: the mark at `bytes`, the number behind it, and the end of the line. Returns the
  * bytes of the head; 0 when more bytes are needed; -EPROTO when it is wrong. */
@@ -70,7 +70,7 @@ static inline int domi_resp_read_head(const char *bytes, size_t size, int64_t *r
             return 5;
         }
     }
-    return domi_resp_read_head_of_any_length(bytes, size, ret_number);
+    return domi_resp_read_head_of_any_size(bytes, size, ret_number);
 }
 
 #endif

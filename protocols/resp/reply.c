@@ -7,13 +7,13 @@
 
 _Static_assert(DOMUS_RESP_NESTING_MAX <= 32, "attributes are bits of a word");
 
-static int refuse_too_long_reply(domi_resp_state *state)
+static int record_that_reply_is_too_long(domi_resp_state *state)
 {
-    return domi_resp_note_wrong_bytes(state, DOMI_RESP_SIZE);
+    return domi_resp_record_why_bytes_are_wrong(state, DOMI_RESP_SIZE);
 }
 
 /* Note that a value of the reply is whole. Returns whether the whole reply is. */
-static bool note_whole_value_of_reply(domi_resp_state *state)
+static bool count_whole_value_of_reply(domi_resp_state *state)
 {
     while (state->in.open.depth != 0) {
         uint32_t top = state->in.open.depth - 1;
@@ -28,7 +28,7 @@ static bool note_whole_value_of_reply(domi_resp_state *state)
 
 /* Begin the value of a reply whose head is `item`. Returns 1 when the reply is whole with it; 0
  * when it is not; or an error. */
-static int begin_value_of_reply(domi_resp_state *state, const domi_resp_item *item)
+static int begin_value_by_its_head(domi_resp_state *state, const domi_resp_item *item)
 {
     uint32_t depth = state->in.open.depth;
     bool is_attribute = item->kind == DOMUS_RESP_ATTRIBUTE;
@@ -41,7 +41,7 @@ static int begin_value_of_reply(domi_resp_state *state, const domi_resp_item *it
         state->form = DOMUS_RESP_ONLY_3;
     if (item->count != 0) {
         if (depth == state->options.nesting_max)
-            return refuse_too_long_reply(state);
+            return record_that_reply_is_too_long(state);
         state->in.open.rest[depth] = item->count;
         state->in.open.attributes &= ~(UINT32_C(1) << depth);
         state->in.open.attributes |= (uint32_t)is_attribute << depth;
@@ -50,15 +50,15 @@ static int begin_value_of_reply(domi_resp_state *state, const domi_resp_item *it
     }
     if (item->body != 0) {
         state->left = item->body;
-        domi_resp_bound_gathered_bytes(state, state->at + item->body);
+        domi_resp_set_bound_of_gathered_bytes(state, state->at + item->body);
         return 0;
     }
-    return !is_attribute && note_whole_value_of_reply(state) ? 1 : 0;
+    return !is_attribute && count_whole_value_of_reply(state) ? 1 : 0;
 }
 
 /* Pass over the bytes that have come of a bulk string. Returns 1 when the reply is whole; 0 when it
  * is not; or an error. */
-static int pass_over_bulk_string(domi_resp_state *state, const char *bytes, size_t size)
+static int skip_bytes_of_bulk_string(domi_resp_state *state, const char *bytes, size_t size)
 {
     while (state->left != 0 && state->at < size) {
         uint32_t there = (uint32_t)size - state->at;
@@ -72,7 +72,7 @@ static int pass_over_bulk_string(domi_resp_state *state, const char *bytes, size
         state->at += there;
         state->left -= there;
     }
-    return state->left == 0 && note_whole_value_of_reply(state) ? 1 : 0;
+    return state->left == 0 && count_whole_value_of_reply(state) ? 1 : 0;
 }
 
 static bool is_reply_too_long(const domi_resp_state *state, const domi_resp_item *item)
@@ -91,7 +91,7 @@ static int scan_reply(domi_resp_state *state, const char *bytes, size_t size)
 
     for (;;) {
         if (state->left != 0) {
-            int result = pass_over_bulk_string(state, bytes, size);
+            int result = skip_bytes_of_bulk_string(state, bytes, size);
             if (result != 0 || state->left != 0)
                 return result;
         }
@@ -109,8 +109,8 @@ static int scan_reply(domi_resp_state *state, const char *bytes, size_t size)
         state->in.open.looked = 0;
         state->at += (uint32_t)used;
         if (is_reply_too_long(state, &item))
-            return refuse_too_long_reply(state);
-        int result = begin_value_of_reply(state, &item);
+            return record_that_reply_is_too_long(state);
+        int result = begin_value_by_its_head(state, &item);
         if (result != 0)
             return result;
     }
@@ -137,7 +137,8 @@ static domus_resp_reply *make_message_of_reply(domus_wire *wire, const domi_resp
 }
 
 /* Make the message of a whole reply, which ends at `at`. Returns the bytes used, or an error. */
-static int end_whole_reply(domus_wire *wire, domi_resp_state *state, const char *bytes)
+static int make_message_and_end_whole_reply(domus_wire *wire, domi_resp_state *state,
+                                            const char *bytes)
 {
     uint32_t used = state->at;
 
@@ -158,7 +159,7 @@ static int end_whole_reply(domus_wire *wire, domi_resp_state *state, const char 
     }
     reply->values = 1;
     reply->form = state->form;
-    domi_resp_forget_message(state);
+    domi_resp_reset_half_received_message(state);
     return (int)used;
 }
 
@@ -169,7 +170,7 @@ int domi_resp_decode_reply(domus_wire *wire, domi_resp_state *state, const char 
     if (result < 0)
         return result;
     if (result == 1)
-        return end_whole_reply(wire, state, bytes);
+        return make_message_and_end_whole_reply(wire, state, bytes);
     uint64_t whole = (uint64_t)state->at + state->left;
     if (state->gathering || whole > DOMI_RESP_GATHER_LEAST || size == DOMUS_WINDOW_MAX)
         return gather_scanned_bytes_of_reply(state, bytes);

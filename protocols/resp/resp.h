@@ -91,7 +91,7 @@ void domi_resp_set_limits_of_peer(domi_resp_state *state, bool is_stranger);
 
 /* Returns the id for the request that is being decoded: DOMI_RESP_UNHEARD if its answer is
  * silenced. A skip of one answer is used up by this. */
-static inline uint64_t domi_resp_id_of_next_request(domi_resp_state *state)
+static inline uint64_t domi_resp_take_id_of_next_request(domi_resp_state *state)
 {
     uint64_t id = state->silence != DOMI_RESP_HEARD ? DOMI_RESP_UNHEARD : DOMUS_NO_ID;
 
@@ -108,7 +108,7 @@ typedef struct domi_resp_charge_note {
 } domi_resp_charge_note;
 
 /* Note what is wrong with the peer's bytes. Returns -EPROTO. */
-int domi_resp_note_wrong_bytes(domi_resp_state *state, domi_resp_wrong wrong);
+int domi_resp_record_why_bytes_are_wrong(domi_resp_state *state, domi_resp_wrong wrong);
 
 /* --- decode ----------------------------------------------------------------------------------- */
 
@@ -122,13 +122,13 @@ int domi_resp_decode_reply(domus_wire *wire, domi_resp_state *state, const char 
 int domi_resp_decode_line(domus_wire *wire, domi_resp_state *state, const char *bytes, size_t size);
 
 /* Forget the message that has begun to come (arguments.c). */
-void domi_resp_forget_message(domi_resp_state *state);
+void domi_resp_reset_half_received_message(domi_resp_state *state);
 
 /* Move the arguments that are noted in `spans` to the table. Returns 0; -ENOMEM. */
 int domi_resp_move_arguments_to_table(domi_resp_state *state);
 
 /* Note where the next argument of a command lies. Returns 0; -ENOMEM. */
-int domi_resp_note_argument(domi_resp_state *state, uint32_t offset, uint32_t size);
+int domi_resp_record_place_of_argument(domi_resp_state *state, uint32_t offset, uint32_t size);
 
 /* Make the request from the arguments that were noted. They lie in the `size` bytes at `bytes`, or,
  * if `bytes` is NULL, in the gathered bytes. Returns 0; -ENOMEM. */
@@ -138,7 +138,7 @@ int domi_resp_make_request_of_command(domus_wire *wire, domi_resp_state *state, 
 /* Bound the gathered bytes by the announced end of the message, which is `more` bytes away, if that
  * is at least as many bytes again as were gathered. Then the page ends with the message's bytes,
  * and is not copied more often than it would be otherwise. */
-static inline void domi_resp_bound_gathered_bytes(domi_resp_state *state, uint32_t more)
+static inline void domi_resp_set_bound_of_gathered_bytes(domi_resp_state *state, uint32_t more)
 {
     state->bytes.size_max =
         more >= state->bytes.size ? state->bytes.size + more : state->options.message_max;

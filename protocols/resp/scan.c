@@ -76,7 +76,7 @@ static bool does_line_fit_kind(const char *text, domi_resp_item *item)
 }
 
 /* Read a head whose line is a length or a count. Returns as domi_resp_scan_head_of_value(). */
-static int scan_head_with_length(const char *bytes, size_t size, domi_resp_item *item)
+static int scan_head_with_length_or_count(const char *bytes, size_t size, domi_resp_item *item)
 {
     int64_t number;
     int used = domi_resp_read_head(bytes, size, &number);
@@ -120,10 +120,10 @@ int domi_resp_scan_head_of_value(const char *bytes, size_t size, size_t looked,
     case '>':
     case '|':
         ret_item->only_3 = true;
-        return scan_head_with_length(bytes, size, ret_item);
+        return scan_head_with_length_or_count(bytes, size, ret_item);
     case '$':
     case '*':
-        return scan_head_with_length(bytes, size, ret_item);
+        return scan_head_with_length_or_count(bytes, size, ret_item);
     default:
         return -EPROTO;
     }

@@ -55,7 +55,7 @@ static int decode_resp_bytes(domus_wire *wire, void *state_, const char *bytes, 
                : domi_resp_decode_reply(wire, state, bytes, size);
 }
 
-static int end_resp_stage(domus_wire *wire, void *state_, size_t left)
+static int fail_if_resp_message_is_incomplete(domus_wire *wire, void *state_, size_t left)
 {
     const domi_resp_state *state = state_;
 
@@ -73,16 +73,16 @@ static int encode_resp_message(domus_wire *wire, void *state_, uint64_t id, cons
     return type == &domus_resp_command_type ? domi_resp_encode_command(wire, payload) : -EOPNOTSUPP;
 }
 
-static int fail_resp_stage(domus_wire *wire, void *state_, uint64_t id, const domus_type *request,
-                           int error)
+static int answer_failed_resp_request(domus_wire *wire, void *state_, uint64_t id,
+                                      const domus_type *request, int error)
 {
     return domi_resp_answer_failure(wire, state_, id, request, error);
 }
 
-static void close_resp_stage(domus_wire *wire, void *state)
+static void free_message_of_closed_resp_stage(domus_wire *wire, void *state)
 {
     (void)wire;
-    domi_resp_forget_message(state);
+    domi_resp_reset_half_received_message(state);
 }
 
 const domus_stage domus_resp_stage = {
@@ -91,8 +91,8 @@ const domus_stage domus_resp_stage = {
     .check = check_resp_options,
     .open = open_resp_stage,
     .decode = decode_resp_bytes,
-    .end = end_resp_stage,
+    .end = fail_if_resp_message_is_incomplete,
     .encode = encode_resp_message,
-    .fail = fail_resp_stage,
-    .close = close_resp_stage,
+    .fail = answer_failed_resp_request,
+    .close = free_message_of_closed_resp_stage,
 };

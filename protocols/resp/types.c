@@ -2,7 +2,7 @@
 #include "protocols/resp/resp.h"
 
 /* Take a command that is released off the budget for which it counts. */
-static void take_released_command_off_budget(const domus_resp_command *command)
+static void uncharge_released_command(const domus_resp_command *command)
 {
     domi_resp_charge_note note;
 
@@ -11,28 +11,29 @@ static void take_released_command_off_budget(const domus_resp_command *command)
     (void)domus_budget_charge(note.budget, &note.bytes, 0);
 }
 
-static void release_command(void *payload)
+static void free_bytes_and_table_of_command(void *payload)
 {
     domus_resp_command *command = payload;
 
     if (command->counts)
-        take_released_command_off_budget(command);
+        uncharge_released_command(command);
     domus_slice_free(command->bytes);
     domus_slice_free((domus_slice){command->table, 0, 0});
 }
 
-static void release_reply(void *payload)
+static void free_bytes_of_reply(void *payload)
 {
     domus_slice_free(((domus_resp_reply *)payload)->bytes);
 }
 
-static void release_change(void *payload)
+static void free_reply_of_change(void *payload)
 {
-    release_reply(&((domus_resp_change *)payload)->reply);
+    free_bytes_of_reply(&((domus_resp_change *)payload)->reply);
 }
 
-const domus_type domus_resp_command_type = {
-    .name = "resp_command", .size = sizeof(domus_resp_command), .release = release_command};
+const domus_type domus_resp_command_type = {.name = "resp_command",
+                                            .size = sizeof(domus_resp_command),
+                                            .release = free_bytes_and_table_of_command};
 const domus_type domus_resp_short_type = {.name = "resp_short", .size = sizeof(domus_resp_short)};
 const domus_type domus_resp_integer_type = {.name = "resp_integer",
                                             .size = sizeof(domus_resp_integer)};
@@ -43,8 +44,8 @@ const domus_type domus_resp_ok_type = {.name = "resp_ok"};
 const domus_type domus_resp_null_type = {.name = "resp_null"};
 const domus_type domus_resp_null_array_type = {.name = "resp_null_array"};
 const domus_type domus_resp_reply_type = {
-    .name = "resp_reply", .size = sizeof(domus_resp_reply), .release = release_reply};
+    .name = "resp_reply", .size = sizeof(domus_resp_reply), .release = free_bytes_of_reply};
 const domus_type domus_resp_push_type = {
-    .name = "resp_push", .size = sizeof(domus_resp_reply), .release = release_reply};
+    .name = "resp_push", .size = sizeof(domus_resp_reply), .release = free_bytes_of_reply};
 const domus_type domus_resp_change_type = {
-    .name = "resp_change", .size = sizeof(domus_resp_change), .release = release_change};
+    .name = "resp_change", .size = sizeof(domus_resp_change), .release = free_reply_of_change};

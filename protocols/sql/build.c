@@ -24,7 +24,7 @@ static int set_error_of_builder(domus_sql_builder *builder, int error)
  * error. */
 static char *add_cell_to_result(domus_sql_builder *builder, domus_sql_value cell)
 {
-    uint32_t size = domi_sql_has_value_bytes_outside(&cell) ? cell.size : 0;
+    uint32_t size = domi_sql_is_value_text_or_bytes(&cell) ? cell.size : 0;
     uint32_t room = count_bytes_left_in_result(builder);
 
     if (builder->cells.error != 0)
@@ -35,14 +35,13 @@ static char *add_cell_to_result(domus_sql_builder *builder, domus_sql_value cell
     }
     /* A zero byte follows the bytes of every cell, because a name is read as a string of C, and
      * even an empty cell needs a place. */
-    char *bytes = domi_sql_has_value_bytes_outside(&cell)
-                      ? domus_append_room(&builder->bytes, size + 1u)
-                      : "";
+    char *bytes =
+        domi_sql_is_value_text_or_bytes(&cell) ? domus_append_room(&builder->bytes, size + 1u) : "";
     if (bytes == NULL) {
         set_error_of_builder(builder, builder->bytes.error);
         return NULL;
     }
-    if (domi_sql_has_value_bytes_outside(&cell)) {
+    if (domi_sql_is_value_text_or_bytes(&cell)) {
         cell.as.integer = builder->bytes.size;
         bytes[size] = '\0';
         domus_append_written(&builder->bytes, size + 1u);
@@ -81,7 +80,7 @@ char *domus_sql_build_room(domus_sql_builder *builder, domus_sql_kind kind, uint
 
     cell.kind = (uint8_t)kind;
     if (builder->columns == 0 || builder->added < builder->columns ||
-        !domi_sql_has_value_bytes_outside(&cell)) {
+        !domi_sql_is_value_text_or_bytes(&cell)) {
         set_error_of_builder(builder, -EINVAL);
         return NULL;
     }
@@ -98,7 +97,7 @@ int domus_sql_build_cell(domus_sql_builder *builder, const domus_sql_value *valu
     char *bytes = add_cell_to_result(builder, cell);
     if (bytes == NULL)
         return builder->cells.error;
-    if (domi_sql_has_value_bytes_outside(&cell) && cell.size != 0)
+    if (domi_sql_is_value_text_or_bytes(&cell) && cell.size != 0)
         memcpy(bytes, value->as.bytes, cell.size);
     return 0;
 }

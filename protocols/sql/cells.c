@@ -45,7 +45,7 @@ domus_slice domus_sql_slice(const domus_sql_result *result, uint32_t row, uint32
     domus_sql_value cell;
 
     if (!find_cell_of_result(result, row, column, &cell) ||
-        !domi_sql_has_value_bytes_outside(&cell) || cell.size == 0)
+        !domi_sql_is_value_text_or_bytes(&cell) || cell.size == 0)
         return (domus_slice){NULL, 0, 0};
     slice.offset += (uint32_t)cell.as.integer;
     slice.size = cell.size;

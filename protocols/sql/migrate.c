@@ -74,8 +74,8 @@ static int record_failure_of_answer(struct migrator *migrator, struct frame *fra
 
 /* Compare the steps that the database has noted with the table of the migration. Returns 0 and sets
  * `done`; -EINVAL if they differ. */
-static int compare_steps_with_noted_ones(struct migrator *migrator, struct frame *frame,
-                                         const domus_answer *answer)
+static int check_noted_steps_and_count_them(struct migrator *migrator, struct frame *frame,
+                                            const domus_answer *answer)
 {
     const domus_sql_result *result = answer->payload;
 
@@ -143,7 +143,7 @@ DOMUS_SEQUENCE(migrate, struct frame)
             break;
         DOMUS_AWAIT(domus_sql_query(stack, frame->transaction, &noted, NULL, 0, then));
         if (record_failure_of_answer(migrator, frame, answer) != 0 ||
-            compare_steps_with_noted_ones(migrator, frame, answer) != 0)
+            check_noted_steps_and_count_them(migrator, frame, answer) != 0)
             break;
         if (frame->job.steps[frame->done].name != NULL) {
             DOMUS_AWAIT(domus_sql_script(

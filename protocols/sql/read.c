@@ -11,8 +11,9 @@ struct columns {
 
 /* Find the column of each field by its name. Mostly columns stand in the order of the fields.
  * Returns 0; -ENOENT if one is missing; -EOPNOTSUPP for a field whose kind no column can hold. */
-static int find_columns_of_fields(const domus_sql_result *result, const domus_json_table *table,
-                                  struct columns *ret_columns)
+static int find_column_of_each_field_by_name(const domus_sql_result *result,
+                                             const domus_json_table *table,
+                                             struct columns *ret_columns)
 {
     for (uint32_t i = 0; i < table->count; i++) {
         const domus_json_field *field = &table->fields[i];
@@ -180,7 +181,7 @@ int domus_sql_read(const domus_sql_result *result, uint32_t row, uint32_t count,
         return -ENOENT;
     if (count == 0)
         return 0;
-    int error = find_columns_of_fields(result, table, &columns);
+    int error = find_column_of_each_field_by_name(result, table, &columns);
     for (uint32_t i = 0; i < count && error == 0; i++) {
         char *value = (char *)ret_values + (size_t)i * table->size;
 

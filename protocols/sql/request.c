@@ -9,7 +9,8 @@ static_assert(DOMUS_SQL_INLINE % sizeof(domus_sql_value) == 0, "cells are aligne
 
 /* Count the bytes that the parameters of a request take when packed. Returns 0; -EINVAL;
  * -EMSGSIZE. */
-static int measure_packed_values(const domus_sql_value *values, uint32_t count, uint32_t *ret_size)
+static int count_bytes_of_packed_parameters(const domus_sql_value *values, uint32_t count,
+                                            uint32_t *ret_size)
 {
     uint64_t size = (uint64_t)count * sizeof *values;
 
@@ -18,7 +19,7 @@ static int measure_packed_values(const domus_sql_value *values, uint32_t count, 
     for (uint32_t i = 0; i < count; i++) {
         if (values[i].kind > DOMUS_SQL_BYTES)
             return -EINVAL;
-        if (!domi_sql_has_value_bytes_outside(&values[i]))
+        if (!domi_sql_is_value_text_or_bytes(&values[i]))
             continue;
         if (values[i].as.bytes == NULL && values[i].size != 0)
             return -EINVAL;
@@ -39,7 +40,7 @@ static void pack_values_of_request(const domus_sql_value *values, uint32_t count
         domus_sql_value cell = values[i];
 
         memset(cell.reserved, 0, sizeof cell.reserved);
-        if (domi_sql_has_value_bytes_outside(&cell)) {
+        if (domi_sql_is_value_text_or_bytes(&cell)) {
             if (cell.size != 0)
                 memcpy(bytes + at, values[i].as.bytes, cell.size);
             cell.as.integer = at;
@@ -60,7 +61,7 @@ int domus_sql_request_make(domus_sql sql, const domus_sql_statement *statement, 
 
     if ((statement != NULL) == (text != NULL) || (statement != NULL && statement->text == NULL))
         return -EINVAL;
-    int error = measure_packed_values(values, count, &size);
+    int error = count_bytes_of_packed_parameters(values, count, &size);
     if (error != 0)
         return error;
     if (text != NULL) {

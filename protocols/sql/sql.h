@@ -13,7 +13,7 @@
 #include <errno.h>
 
 /* Returns whether a value is a text or bytes, whose bytes lie outside of its cell. */
-static inline bool domi_sql_has_value_bytes_outside(const domus_sql_value *value)
+static inline bool domi_sql_is_value_text_or_bytes(const domus_sql_value *value)
 {
     return value->kind == DOMUS_SQL_TEXT || value->kind == DOMUS_SQL_BYTES;
 }
@@ -24,7 +24,7 @@ static inline domus_sql_value domi_sql_unpack_cell(const domus_sql_value *cell, 
 {
     domus_sql_value value = *cell;
 
-    if (domi_sql_has_value_bytes_outside(cell))
+    if (domi_sql_is_value_text_or_bytes(cell))
         value.as.bytes = bytes + cell->as.integer;
     return value;
 }

@@ -4,7 +4,7 @@
 #include <domus/log.h>
 
 /* Free what a request owns if its ask was not sent. Returns `result`. */
-static int drop_request_if_not_sent(domus_sql_request *request, int result)
+static int free_request_if_ask_was_not_sent(domus_sql_request *request, int result)
 {
     if (result < 0) {
         domus_slice_free(request->text);
@@ -21,7 +21,7 @@ int domus_sql_query(domus_stack *stack, domus_sql sql, const domus_sql_statement
 
     if (error != 0)
         return error;
-    return drop_request_if_not_sent(
+    return free_request_if_ask_was_not_sent(
         &request, domus_ask(stack, sql.at, &domus_sql_query_type, &request, then));
 }
 
@@ -33,7 +33,7 @@ int domus_sql_query_add(domus_stack *stack, domus_sql sql, const domus_sql_state
 
     if (error != 0)
         return error;
-    return drop_request_if_not_sent(
+    return free_request_if_ask_was_not_sent(
         &request, domus_ask_add(stack, sql.at, &domus_sql_query_type, &request, 0, tag));
 }
 
@@ -45,7 +45,7 @@ int domus_sql_query_text(domus_stack *stack, domus_sql sql, const char *text,
 
     if (error != 0)
         return error;
-    return drop_request_if_not_sent(
+    return free_request_if_ask_was_not_sent(
         &request, domus_ask(stack, sql.at, &domus_sql_query_type, &request, then));
 }
 
@@ -56,7 +56,7 @@ int domus_sql_script(domus_stack *stack, domus_sql sql, const char *text, domus_
 
     if (error != 0)
         return error;
-    return drop_request_if_not_sent(
+    return free_request_if_ask_was_not_sent(
         &request, domus_ask(stack, sql.at, &domus_sql_script_type, &request, then));
 }
 
@@ -68,8 +68,8 @@ int domus_sql_rows(domus_stack *stack, domus_sql sql, const domus_sql_statement 
 
     if (error != 0)
         return error;
-    return drop_request_if_not_sent(&request,
-                                    domus_ask(stack, sql.at, &domus_sql_rows_type, &request, then));
+    return free_request_if_ask_was_not_sent(
+        &request, domus_ask(stack, sql.at, &domus_sql_rows_type, &request, then));
 }
 
 int domus_sql_fetch(domus_stack *stack, domus_sql_cursor cursor, domus_resumed *then)
@@ -93,8 +93,8 @@ int domus_sql_begin(domus_stack *stack, domus_sql sql, const domus_sql_begin_opt
     return domus_ask(stack, sql.at, &domus_sql_begin_type, options != NULL ? options : &none, then);
 }
 
-static int ask_to_end_transaction(domus_stack *stack, domus_sql sql, bool commits,
-                                  domus_resumed *then)
+static int ask_or_abandon_to_end_transaction(domus_stack *stack, domus_sql sql, bool commits,
+                                             domus_resumed *then)
 {
     const domus_sql_end end = {.transaction = sql.transaction, .commits = commits};
     uint64_t deadline_ns = domus_deadline_ns(stack);
@@ -110,12 +110,12 @@ static int ask_to_end_transaction(domus_stack *stack, domus_sql sql, bool commit
 
 int domus_sql_commit(domus_stack *stack, domus_sql sql, domus_resumed *then)
 {
-    return ask_to_end_transaction(stack, sql, true, then);
+    return ask_or_abandon_to_end_transaction(stack, sql, true, then);
 }
 
 int domus_sql_rollback(domus_stack *stack, domus_sql sql, domus_resumed *then)
 {
-    return ask_to_end_transaction(stack, sql, false, then);
+    return ask_or_abandon_to_end_transaction(stack, sql, false, then);
 }
 
 /* --- answers ---------------------------------------------------------------------------------- */
@@ -136,7 +136,7 @@ int domus_sql_fail(domus_stack *stack, int error, const domus_answer *answer)
 }
 
 /* Returns 0 if an answer has the expected type, otherwise the negative errno of its failure. */
-static int check_answer_type(const domus_answer *answer, const domus_type *type)
+static int errno_unless_answer_has_type(const domus_answer *answer, const domus_type *type)
 {
     const domus_sql_error *failure = domus_sql_error_of(answer);
 
@@ -149,7 +149,7 @@ static int check_answer_type(const domus_answer *answer, const domus_type *type)
 
 int domus_sql_result_of(const domus_answer *answer, const domus_sql_result **ret_result)
 {
-    int error = check_answer_type(answer, &domus_sql_result_type);
+    int error = errno_unless_answer_has_type(answer, &domus_sql_result_type);
 
     if (error == 0)
         *ret_result = answer->payload;
@@ -158,7 +158,7 @@ int domus_sql_result_of(const domus_answer *answer, const domus_sql_result **ret
 
 int domus_sql_cursor_of(const domus_answer *answer, domus_sql_cursor *ret_cursor)
 {
-    int error = check_answer_type(answer, &domus_sql_cursor_type);
+    int error = errno_unless_answer_has_type(answer, &domus_sql_cursor_type);
 
     if (error == 0)
         *ret_cursor = *(const domus_sql_cursor *)answer->payload;
@@ -167,7 +167,7 @@ int domus_sql_cursor_of(const domus_answer *answer, domus_sql_cursor *ret_cursor
 
 int domus_sql_transaction_of(const domus_answer *answer, domus_sql *ret_sql)
 {
-    int error = check_answer_type(answer, &domus_sql_begun_type);
+    int error = errno_unless_answer_has_type(answer, &domus_sql_begun_type);
 
     if (error == 0)
         *ret_sql = *(const domus_sql *)answer->payload;

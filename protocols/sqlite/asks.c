@@ -11,8 +11,8 @@
 
 /* Guess from the first word of a statement whether it writes. A wrong guess only costs time: a
  * connection that only reads notices that the statement writes, and its task is passed on. */
-static bool may_statement_write(const domi_sqlite_database *database,
-                                const domus_sql_request *request)
+static bool guess_whether_statement_writes(const domi_sqlite_database *database,
+                                           const domus_sql_request *request)
 {
     static const char *const reading[] = {"SELECT", "WITH", "VALUES", "EXPLAIN"};
     const domus_sql_statement *statement = request->statement;
@@ -35,7 +35,7 @@ static bool may_statement_write(const domi_sqlite_database *database,
 static int find_slot_of_transaction(domi_sqlite_database *database, uint64_t transaction,
                                     domi_sqlite_slot **ret_slot)
 {
-    domi_sqlite_slot *slot = domi_sqlite_slot_of_number(database, transaction);
+    domi_sqlite_slot *slot = domi_sqlite_slot_of_transaction_number(database, transaction);
 
     if (slot->transaction != transaction || slot->loses || slot->is_ending)
         return -ESTALE;
@@ -43,7 +43,7 @@ static int find_slot_of_transaction(domi_sqlite_database *database, uint64_t tra
     return 0;
 }
 
-static int count_refused_ask(domi_sqlite_database *database, int error)
+static int count_refused_ask_and_return_error(domi_sqlite_database *database, int error)
 {
     database->counted.queries++;
     database->counted.refused += error == -ENOBUFS;
@@ -52,9 +52,9 @@ static int count_refused_ask(domi_sqlite_database *database, int error)
 
 /* Returns for how many ns the conversation of a task sleeps before it checks whether the task still
  * waits. */
-static uint64_t choose_sleep_of_conversation(domus_stack *stack,
-                                             const domi_sqlite_database *database,
-                                             const domi_sqlite_task *task)
+static uint64_t time_until_task_must_be_looked_at(domus_stack *stack,
+                                                  const domi_sqlite_database *database,
+                                                  const domi_sqlite_task *task)
 {
     uint64_t now_ns = domus_now_ns(stack), time_ns = HOUR_NS;
 
@@ -75,13 +75,13 @@ static int put_task_into_queue_and_sleep(domus_stack *stack, domi_sqlite_databas
         *(domi_sqlite_task **)domus_frame(stack) = task;
         task->is_awaited = true;
         domi_sqlite_queue_add_last(queue, task);
-        result = domus_sleep(stack, choose_sleep_of_conversation(stack, database, task),
-                             domi_sqlite_resume_task_conversation);
+        result = domus_sleep(stack, time_until_task_must_be_looked_at(stack, database, task),
+                             domi_sqlite_answer_or_withdraw_task);
         if (result == DOMUS_PARKED) {
-            domi_sqlite_wake_connections(stack, database);
+            domi_sqlite_wake_connections_with_work(stack, database);
             return result;
         }
-        (void)domi_sqlite_take_task_away(task);
+        (void)domi_sqlite_withdraw_task_if_not_begun(task);
         task->is_awaited = false;
     }
     domi_sqlite_free_task_if_unused(database, task);
@@ -101,17 +101,18 @@ static int make_task_of_request(domus_stack *stack, domi_sqlite_database *databa
     if (request->transaction != 0) {
         int error = find_slot_of_transaction(database, request->transaction, &slot);
         if (error != 0)
-            return count_refused_ask(database, error);
+            return count_refused_ask_and_return_error(database, error);
         slot->used_ns = domus_now_ns(stack);
         queue = &slot->own;
     } else {
-        queue = domi_sqlite_shared_queue(database, verb == DOMI_SQLITE_SCRIPT ||
-                                                       may_statement_write(database, request));
+        queue = domi_sqlite_shared_queue(database,
+                                         verb == DOMI_SQLITE_SCRIPT ||
+                                             guess_whether_statement_writes(database, request));
     }
     uint64_t bytes = (uint64_t)request->text.size + request->more.size;
     if (queue->count >= database->settings.options.queue_max ||
         (bytes != 0 && queue->bytes + bytes > database->settings.options.queue_bytes_max))
-        return count_refused_ask(database, -ENOBUFS);
+        return count_refused_ask_and_return_error(database, -ENOBUFS);
     domi_sqlite_task *task = domi_sqlite_make_task_of_ask(stack, database, verb);
     if (task == NULL)
         return -ENOMEM;
@@ -132,37 +133,38 @@ static int make_task_of_request(domus_stack *stack, domi_sqlite_database *databa
 
 /* Fail the transaction of an ask that could not even wait in a queue. An ask that comes behind the
  * end of its transaction (-ESTALE) fails nothing. */
-static int fail_transaction_of_ask(domi_sqlite_database *database, uint64_t transaction, int result)
+static int fail_transaction_if_ask_failed(domi_sqlite_database *database, uint64_t transaction,
+                                          int result)
 {
     if (result < 0 && result != -ESTALE)
-        domi_sqlite_spoil_transaction(database, transaction, result);
+        domi_sqlite_mark_transaction_as_failed(database, transaction, result);
     return result;
 }
 
-static int handle_ask_with_request(domus_stack *stack, domi_sqlite_database *database,
-                                   domi_sqlite_verb verb, const domus_sql_request *request)
+static int queue_task_of_request_and_sleep(domus_stack *stack, domi_sqlite_database *database,
+                                           domi_sqlite_verb verb, const domus_sql_request *request)
 {
     uint64_t transaction = request->transaction;
     domi_sqlite_queue *queue;
     domi_sqlite_task *task;
     int error = make_task_of_request(stack, database, verb, request, &task, &queue);
 
-    return fail_transaction_of_ask(
+    return fail_transaction_if_ask_failed(
         database, transaction,
         error != 0 ? error : put_task_into_queue_and_sleep(stack, database, task, queue));
 }
 
-int domi_sqlite_on_query(domus_stack *stack, void *self, const void *payload)
+int domi_sqlite_queue_query_of_ask(domus_stack *stack, void *self, const void *payload)
 {
-    return handle_ask_with_request(stack, self, DOMI_SQLITE_QUERY, payload);
+    return queue_task_of_request_and_sleep(stack, self, DOMI_SQLITE_QUERY, payload);
 }
 
-int domi_sqlite_on_script(domus_stack *stack, void *self, const void *payload)
+int domi_sqlite_queue_script_of_ask(domus_stack *stack, void *self, const void *payload)
 {
-    return handle_ask_with_request(stack, self, DOMI_SQLITE_SCRIPT, payload);
+    return queue_task_of_request_and_sleep(stack, self, DOMI_SQLITE_SCRIPT, payload);
 }
 
-int domi_sqlite_on_rows(domus_stack *stack, void *self, const void *payload)
+int domi_sqlite_queue_query_for_rows_of_ask(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t transaction = ((const domus_sql_request *)payload)->transaction;
     domi_sqlite_database *database = self;
@@ -171,11 +173,11 @@ int domi_sqlite_on_rows(domus_stack *stack, void *self, const void *payload)
     int error = make_task_of_request(stack, database, DOMI_SQLITE_ROWS, payload, &task, &queue);
 
     if (error != 0)
-        return fail_transaction_of_ask(database, transaction, error);
+        return fail_transaction_if_ask_failed(database, transaction, error);
     task->cursor = domi_sqlite_new_cursor(task, &task->request);
     if (task->cursor == NULL) {
         domi_sqlite_free_task_if_unused(database, task);
-        return fail_transaction_of_ask(database, transaction, -ENOMEM);
+        return fail_transaction_if_ask_failed(database, transaction, -ENOMEM);
     }
     /* the rows' cursor owns the request from now on, and the task does not */
     memset(&task->request, 0, sizeof task->request);
@@ -183,20 +185,20 @@ int domi_sqlite_on_rows(domus_stack *stack, void *self, const void *payload)
     int result = put_task_into_queue_and_sleep(stack, database, task, queue);
     if (result != DOMUS_PARKED)
         domi_sqlite_free_cursor(cursor);
-    return fail_transaction_of_ask(database, transaction, result);
+    return fail_transaction_if_ask_failed(database, transaction, result);
 }
 
-int domi_sqlite_on_fetch(domus_stack *stack, void *self, const void *payload)
+int domi_sqlite_queue_fetch_of_rows(domus_stack *stack, void *self, const void *payload)
 {
     domi_sqlite_database *database = self;
     uint64_t number = ((const domus_sql_cursor *)payload)->number;
-    domi_sqlite_slot *slot = domi_sqlite_slot_of_number(database, number);
+    domi_sqlite_slot *slot = domi_sqlite_slot_of_transaction_number(database, number);
     domi_sqlite_cursor *cursor = domi_sqlite_find_cursor(database, number);
 
     if (cursor == NULL)
-        return count_refused_ask(database, -ESTALE);
+        return count_refused_ask_and_return_error(database, -ESTALE);
     if (cursor->fetch != NULL)
-        return count_refused_ask(database, -EBUSY);
+        return count_refused_ask_and_return_error(database, -EBUSY);
     domi_sqlite_task *task = domi_sqlite_make_task_of_ask(stack, database, DOMI_SQLITE_FETCH);
     if (task == NULL)
         return -ENOMEM;
@@ -205,21 +207,21 @@ int domi_sqlite_on_fetch(domus_stack *stack, void *self, const void *payload)
     task->timeout_ns = cursor->timeout_ns;
     cursor->used_ns = domus_now_ns(stack);
     cursor->fetch = task;
-    int result = put_task_into_queue_and_sleep(stack, database, task,
-                                               domi_sqlite_queue_for_fetch(slot, cursor));
+    int result = put_task_into_queue_and_sleep(
+        stack, database, task, domi_sqlite_queue_in_which_fetch_waits(slot, cursor));
     if (result != DOMUS_PARKED)
         cursor->fetch = NULL;
     return result;
 }
 
-int domi_sqlite_on_begin(domus_stack *stack, void *self, const void *payload)
+int domi_sqlite_queue_begin_of_transaction(domus_stack *stack, void *self, const void *payload)
 {
     domi_sqlite_database *database = self;
     const domus_sql_begin_options *options = payload;
     domi_sqlite_queue *queue = domi_sqlite_shared_queue(database, !options->reads_only);
 
     if (queue->count >= database->settings.options.queue_max)
-        return count_refused_ask(database, -ENOBUFS);
+        return count_refused_ask_and_return_error(database, -ENOBUFS);
     domi_sqlite_task *task = domi_sqlite_make_task_of_ask(stack, database, DOMI_SQLITE_BEGIN);
     if (task == NULL)
         return -ENOMEM;
@@ -227,7 +229,7 @@ int domi_sqlite_on_begin(domus_stack *stack, void *self, const void *payload)
     return put_task_into_queue_and_sleep(stack, database, task, queue);
 }
 
-int domi_sqlite_on_end(domus_stack *stack, void *self, const void *payload)
+int domi_sqlite_queue_end_of_transaction(domus_stack *stack, void *self, const void *payload)
 {
     domi_sqlite_database *database = self;
     const domus_sql_end *end = payload;
@@ -235,7 +237,7 @@ int domi_sqlite_on_end(domus_stack *stack, void *self, const void *payload)
     int error = find_slot_of_transaction(database, end->transaction, &slot);
 
     if (error != 0 || end->transaction == 0)
-        return count_refused_ask(database, error != 0 ? error : -ESTALE);
+        return count_refused_ask_and_return_error(database, error != 0 ? error : -ESTALE);
     domi_sqlite_task *task = domi_sqlite_make_task_of_ask(
         stack, database, end->commits ? DOMI_SQLITE_COMMIT : DOMI_SQLITE_ROLLBACK);
     if (task == NULL)

@@ -4,10 +4,12 @@
 
 #include <errno.h>
 
-bool domi_sqlite_claim_task(domi_sqlite_connection *connection, domi_sqlite_task *task)
+bool domi_sqlite_begin_task_unless_withdrawn(domi_sqlite_connection *connection,
+                                             domi_sqlite_task *task)
 {
-    return domi_sqlite_move_task_to_stage(task, DOMI_SQLITE_AT(DOMI_SQLITE_GIVEN, connection->slot),
-                                          DOMI_SQLITE_AT(DOMI_SQLITE_RUNS, connection->slot)) &&
+    return domi_sqlite_move_task_if_in_stage(task,
+                                             DOMI_SQLITE_AT(DOMI_SQLITE_GIVEN, connection->slot),
+                                             DOMI_SQLITE_AT(DOMI_SQLITE_RUNS, connection->slot)) &&
            (task->within_ns != 0 ||
             domi_sqlite_fail_task_by_library(task, -ETIMEDOUT, "57014",
                                              "its time had passed before it began"));

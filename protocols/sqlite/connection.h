@@ -142,7 +142,8 @@ void domi_sqlite_close_handle(domi_sqlite_connection *connection);
 
 /* Run a statement of the library itself on a connection. Returns SQLITE_OK or another result
  * code. */
-int domi_sqlite_run_own_statement(domi_sqlite_connection *connection, enum domi_sqlite_own which);
+int domi_sqlite_run_statement_of_library(domi_sqlite_connection *connection,
+                                         enum domi_sqlite_own which);
 
 static inline bool domi_sqlite_is_in_transaction(const domi_sqlite_connection *connection)
 {
@@ -154,7 +155,7 @@ void domi_sqlite_roll_back_transaction(domi_sqlite_connection *connection);
 
 /* Copy the WAL into the database's file if the WAL is long enough: `checkpoint_at` pages if the
  * connection is idle, otherwise DOMI_SQLITE_PAGES_FORCED pages. */
-void domi_sqlite_copy_wal_into_file(domi_sqlite_connection *connection, bool is_idle);
+void domi_sqlite_checkpoint_wal_if_long(domi_sqlite_connection *connection, bool is_idle);
 
 /* --- guard.c ---------------------------------------------------------------------------------- */
 
@@ -165,7 +166,8 @@ uint64_t domi_sqlite_clock_ns(void);
 void domi_sqlite_install_guards(domi_sqlite_connection *connection);
 
 /* Set the task whose time limits hold for all statements until the next call; NULL: no limits. */
-void domi_sqlite_set_guarded_task(domi_sqlite_connection *connection, const domi_sqlite_task *task);
+void domi_sqlite_set_task_and_its_time_limit(domi_sqlite_connection *connection,
+                                             const domi_sqlite_task *task);
 
 /* --- failure.c -------------------------------------------------------------------------------- */
 
@@ -175,7 +177,7 @@ domus_sql_error domi_sqlite_describe_failure(const domi_sqlite_connection *conne
                                              const char *text);
 
 /* Fail a task with this error. Returns false, for callers that return it. */
-bool domi_sqlite_fail_task(domi_sqlite_task *task, const domus_sql_error *error);
+bool domi_sqlite_set_failure_of_task(domi_sqlite_task *task, const domus_sql_error *error);
 
 /* Fail a task with a result code of SQLite, or with an error of the library that has this text.
  * Both return false. */
@@ -186,14 +188,15 @@ bool domi_sqlite_fail_task_by_library(domi_sqlite_task *task, int error, const c
 
 /* Mark a task that writes, on a connection that only reads, as bounced: it is passed to the
  * connection that writes, or fails. Returns false. */
-bool domi_sqlite_bounce_writing_task(const domi_sqlite_connection *connection,
-                                     domi_sqlite_task *task);
+bool domi_sqlite_bounce_or_fail_writing_task(const domi_sqlite_connection *connection,
+                                             domi_sqlite_task *task);
 
 /* --- claim.c ---------------------------------------------------------------------------------- */
 
 /* Claim a task for this job. Returns false if nobody waits for the task any more, or its time has
  * passed. */
-bool domi_sqlite_claim_task(domi_sqlite_connection *connection, domi_sqlite_task *task);
+bool domi_sqlite_begin_task_unless_withdrawn(domi_sqlite_connection *connection,
+                                             domi_sqlite_task *task);
 
 /* Returns whether the job of a connection has taken so long that its remaining tasks are left to
  * the next job. */
@@ -208,7 +211,7 @@ bool domi_sqlite_prepare_statement(domi_sqlite_connection *connection, domi_sqli
                                    domi_sqlite_prepared *ret_prepared);
 
 /* Reset a prepared statement for its next use, or free it if it is not kept. */
-void domi_sqlite_put_statement_back(const domi_sqlite_prepared *prepared);
+void domi_sqlite_reset_or_finalize_statement(const domi_sqlite_prepared *prepared);
 
 void domi_sqlite_free_kept_statements(domi_sqlite_connection *connection);
 
@@ -247,8 +250,8 @@ bool domi_sqlite_run_query_or_script(domi_sqlite_connection *connection, domi_sq
 
 /* Returns whether a connection may only read now, because it is made so or because its transaction
  * is. */
-static inline bool domi_sqlite_may_task_only_read(const domi_sqlite_connection *connection,
-                                                  const domi_sqlite_task *task)
+static inline bool domi_sqlite_may_connection_only_read(const domi_sqlite_connection *connection,
+                                                        const domi_sqlite_task *task)
 {
     return connection->is_reader || connection->place->reads_only ||
            (task->transaction != 0 && connection->reads_only);

@@ -62,18 +62,18 @@ typedef struct domi_sqlite_database {
     domus_sql_status counted;
 } domi_sqlite_database;
 
-static inline domi_sqlite_slot *domi_sqlite_slot_of_number(domi_sqlite_database *database,
-                                                           uint64_t number)
+static inline domi_sqlite_slot *
+domi_sqlite_slot_of_transaction_number(domi_sqlite_database *database, uint64_t number)
 {
     return &database->slots[number % DOMI_SQLITE_SLOTS];
 }
 
 /* Record that a verb of a transaction has failed before it came into a job, so that only a rollback
  * is possible from then on. */
-static inline void domi_sqlite_spoil_transaction(domi_sqlite_database *database,
-                                                 uint64_t transaction, int error)
+static inline void domi_sqlite_mark_transaction_as_failed(domi_sqlite_database *database,
+                                                          uint64_t transaction, int error)
 {
-    domi_sqlite_slot *slot = domi_sqlite_slot_of_number(database, transaction);
+    domi_sqlite_slot *slot = domi_sqlite_slot_of_transaction_number(database, transaction);
 
     if (transaction != 0 && slot->transaction == transaction && slot->failed == 0)
         slot->failed = error;
@@ -107,31 +107,31 @@ void domi_sqlite_free_cursor(domi_sqlite_cursor *cursor);
 
 /* Take a task out of its queue, or away from a job that has not begun it. Returns false if the task
  * runs or is done. */
-bool domi_sqlite_take_task_away(domi_sqlite_task *task);
+bool domi_sqlite_withdraw_task_if_not_begun(domi_sqlite_task *task);
 
 /* Hand a task that is done, and in no queue or job, to its conversation, which answers the ask.
  * Returns false if nobody waits for the answer. */
-bool domi_sqlite_deliver_task(domus_stack *stack, domi_sqlite_database *database,
-                              domi_sqlite_task *task);
+bool domi_sqlite_finish_task_and_wake_asker(domus_stack *stack, domi_sqlite_database *database,
+                                            domi_sqlite_task *task);
 
-/* Deliver a task as domi_sqlite_deliver_task() does, failed by `error`. */
-void domi_sqlite_deliver_task_with_error(domus_stack *stack, domi_sqlite_database *database,
-                                         domi_sqlite_task *task, int error);
+/* Deliver a task as domi_sqlite_finish_task_and_wake_asker() does, failed by `error`. */
+void domi_sqlite_fail_task_and_wake_asker(domus_stack *stack, domi_sqlite_database *database,
+                                          domi_sqlite_task *task, int error);
 
 /* The handler that resumes a task's conversation after its sleep. */
-domus_resumed domi_sqlite_resume_task_conversation;
+domus_resumed domi_sqlite_answer_or_withdraw_task;
 
 /* --- held.c ----------------------------------------------------------------------------------- */
 
 /* Begin and end that a transaction holds its connection. */
-void domi_sqlite_hold_for_transaction(domus_stack *stack, domi_sqlite_database *database,
-                                      domi_sqlite_slot *slot, domi_sqlite_task *task);
-void domi_sqlite_end_hold_of_transaction(domus_stack *stack, domi_sqlite_database *database,
-                                         domi_sqlite_slot *slot);
+void domi_sqlite_hold_slot_for_transaction(domus_stack *stack, domi_sqlite_database *database,
+                                           domi_sqlite_slot *slot, domi_sqlite_task *task);
+void domi_sqlite_release_slot_of_transaction(domus_stack *stack, domi_sqlite_database *database,
+                                             domi_sqlite_slot *slot);
 
 /* Give up a transaction that nobody can end any more; the connection's next job rolls it back. */
-void domi_sqlite_give_up_transaction(domus_stack *stack, domi_sqlite_database *database,
-                                     domi_sqlite_slot *slot);
+void domi_sqlite_plan_rollback_of_transaction(domus_stack *stack, domi_sqlite_database *database,
+                                              domi_sqlite_slot *slot);
 
 /* Make a cursor for the rows of a request, which the cursor owns from then on. Returns NULL if
  * there is no memory. */
@@ -141,8 +141,8 @@ domi_sqlite_cursor *domi_sqlite_new_cursor(const domi_sqlite_task *task,
 /* Find the queue in which a fetch of a cursor's rows waits. If one connection does all the work,
  * fetches outside of an open transaction wait for its end, because they would see what is not
  * committed. */
-domi_sqlite_queue *domi_sqlite_queue_for_fetch(domi_sqlite_slot *slot,
-                                               const domi_sqlite_cursor *cursor);
+domi_sqlite_queue *domi_sqlite_queue_in_which_fetch_waits(domi_sqlite_slot *slot,
+                                                          const domi_sqlite_cursor *cursor);
 
 /* Find the cursor with this number that is not over. Returns NULL if there is none. */
 domi_sqlite_cursor *domi_sqlite_find_cursor(domi_sqlite_database *database, uint64_t number);
@@ -152,8 +152,8 @@ void domi_sqlite_add_cursor_to_connection(domus_stack *stack, domi_sqlite_databa
                                           domi_sqlite_slot *slot, domi_sqlite_task *task);
 
 /* End the rows of a cursor that nobody reads any more. */
-void domi_sqlite_end_unread_cursor(domus_stack *stack, domi_sqlite_database *database,
-                                   domi_sqlite_slot *slot, domi_sqlite_cursor *cursor);
+void domi_sqlite_mark_cursor_as_ending(domus_stack *stack, domi_sqlite_database *database,
+                                       domi_sqlite_slot *slot, domi_sqlite_cursor *cursor);
 
 /* Remove a cursor that is over from the list of its connection, and free it. */
 void domi_sqlite_remove_ended_cursor(domus_stack *stack, domi_sqlite_slot *slot,
@@ -179,7 +179,8 @@ bool domi_sqlite_has_connection_own_work(const domi_sqlite_database *database, u
 bool domi_sqlite_has_connection_work(domi_sqlite_database *database, uint32_t index);
 
 /* Make the next job of a connection from waiting tasks. Returns false if there is none for it. */
-bool domi_sqlite_make_next_job(domus_stack *stack, domi_sqlite_database *database, uint32_t index);
+bool domi_sqlite_fill_next_job_of_connection(domus_stack *stack, domi_sqlite_database *database,
+                                             uint32_t index);
 
 /* Take some tasks back from the jobs of other connections, where they may wait behind a long query,
  * for a reading connection that has no work. */
@@ -188,22 +189,24 @@ void domi_sqlite_take_back_reading_tasks(domi_sqlite_database *database);
 /* --- finish.c --------------------------------------------------------------------------------- */
 
 /* Finish the job of a connection, which has ended, or which could not begin because of `error`. */
-void domi_sqlite_finish_job(domus_stack *stack, domi_sqlite_database *database, uint32_t index,
-                            int error);
+void domi_sqlite_deliver_tasks_of_ended_job(domus_stack *stack, domi_sqlite_database *database,
+                                            uint32_t index, int error);
 
 /* --- pump.c ----------------------------------------------------------------------------------- */
 
 /* Wake as many connections as are needed for the tasks that wait. */
-void domi_sqlite_wake_connections(domus_stack *stack, domi_sqlite_database *database);
+void domi_sqlite_wake_connections_with_work(domus_stack *stack, domi_sqlite_database *database);
 
 /* A notice of the actor to itself, on which a connection starts its next job. */
 extern const domus_type domi_sqlite_wake_type;
-domus_handler domi_sqlite_on_wake_of_connection;
+domus_handler domi_sqlite_begin_job_of_woken;
 
 /* --- asks.c ----------------------------------------------------------------------------------- */
 
-domus_handler domi_sqlite_on_query, domi_sqlite_on_rows, domi_sqlite_on_script;
-domus_handler domi_sqlite_on_fetch, domi_sqlite_on_begin, domi_sqlite_on_end;
+domus_handler domi_sqlite_queue_query_of_ask, domi_sqlite_queue_query_for_rows_of_ask,
+    domi_sqlite_queue_script_of_ask;
+domus_handler domi_sqlite_queue_fetch_of_rows, domi_sqlite_queue_begin_of_transaction,
+    domi_sqlite_queue_end_of_transaction;
 
 /* --- ticks.c ---------------------------------------------------------------------------------- */
 
@@ -213,14 +216,14 @@ void domi_sqlite_begin_ticks_if_needed(domus_stack *stack, domi_sqlite_database 
 
 /* Returns whether an unused connection may be closed: a database in memory would be lost by
  * that. */
-bool domi_sqlite_has_spare_connection(const domi_sqlite_database *database);
+bool domi_sqlite_has_more_than_least_open(const domi_sqlite_database *database);
 
 /* --- watch.c ---------------------------------------------------------------------------------- */
 
 /* Handlers that end transactions and rows that were not used for long, or whose owner has ended or
  * gives them up. */
-domus_handler domi_sqlite_on_tick;
-domus_handler domi_sqlite_on_end_of_owner, domi_sqlite_on_close_of_rows,
-    domi_sqlite_on_abandoned_transaction;
+domus_handler domi_sqlite_end_unused_at_tick;
+domus_handler domi_sqlite_give_up_for_ended_owner, domi_sqlite_end_cursor_that_was_closed,
+    domi_sqlite_give_up_abandoned;
 
 #endif

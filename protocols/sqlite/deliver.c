@@ -33,7 +33,7 @@ void domi_sqlite_free_task_if_unused(domi_sqlite_database *database, domi_sqlite
     if (task->queue != NULL || task->jobs != 0 || task->is_awaited)
         return;
     domi_sqlite_clear_outcome_of_task(task);
-    domi_sqlite_clear_request(&task->request);
+    domi_sqlite_free_texts_of_request(&task->request);
     if (database->free_count == DOMI_SQLITE_FREE) {
         free(task);
         return;
@@ -45,11 +45,11 @@ void domi_sqlite_free_task_if_unused(domi_sqlite_database *database, domi_sqlite
 
 void domi_sqlite_free_cursor(domi_sqlite_cursor *cursor)
 {
-    domi_sqlite_clear_request(&cursor->request);
+    domi_sqlite_free_texts_of_request(&cursor->request);
     free(cursor);
 }
 
-bool domi_sqlite_take_task_away(domi_sqlite_task *task)
+bool domi_sqlite_withdraw_task_if_not_begun(domi_sqlite_task *task)
 {
     uint32_t stage = domi_sqlite_stage_of_task(task);
 
@@ -60,11 +60,11 @@ bool domi_sqlite_take_task_away(domi_sqlite_task *task)
         return true;
     }
     return (stage & 0xff) == DOMI_SQLITE_GIVEN &&
-           domi_sqlite_move_task_to_stage(task, stage, DOMI_SQLITE_GONE);
+           domi_sqlite_move_task_if_in_stage(task, stage, DOMI_SQLITE_GONE);
 }
 
-bool domi_sqlite_deliver_task(domus_stack *stack, domi_sqlite_database *database,
-                              domi_sqlite_task *task)
+bool domi_sqlite_finish_task_and_wake_asker(domus_stack *stack, domi_sqlite_database *database,
+                                            domi_sqlite_task *task)
 {
     bool is_heard = task->is_awaited;
     bool is_late = task->deadline_ns != 0 && task->deadline_ns <= domus_now_ns(stack);
@@ -72,7 +72,7 @@ bool domi_sqlite_deliver_task(domus_stack *stack, domi_sqlite_database *database
     /* the asker was told that the task took too long, so its transaction must fail, whatever the
      * task's outcome is */
     if (is_late && domi_sqlite_is_part_of_transaction(task))
-        domi_sqlite_spoil_transaction(database, task->transaction, -ETIMEDOUT);
+        domi_sqlite_mark_transaction_as_failed(database, task->transaction, -ETIMEDOUT);
     /* Relaxed: a task that is delivered is used by the actor alone. */
     atomic_store_explicit(&task->stage, DOMI_SQLITE_DONE, memory_order_relaxed);
     database->counted.queries++;
@@ -87,12 +87,12 @@ bool domi_sqlite_deliver_task(domus_stack *stack, domi_sqlite_database *database
     return is_heard;
 }
 
-void domi_sqlite_deliver_task_with_error(domus_stack *stack, domi_sqlite_database *database,
-                                         domi_sqlite_task *task, int error)
+void domi_sqlite_fail_task_and_wake_asker(domus_stack *stack, domi_sqlite_database *database,
+                                          domi_sqlite_task *task, int error)
 {
     domi_sqlite_clear_outcome_of_task(task);
     task->error = error;
-    (void)domi_sqlite_deliver_task(stack, database, task);
+    (void)domi_sqlite_finish_task_and_wake_asker(stack, database, task);
 }
 
 /* Answer the ask of a task's conversation with the outcome of the task. */
@@ -120,14 +120,14 @@ static int answer_ask_with_outcome(domus_stack *stack, domi_sqlite_database *dat
 }
 
 /* Undo what was prepared for a task that will not be run, because nobody waits for it. */
-static void undo_task_that_is_not_run(domus_stack *stack, domi_sqlite_database *database,
-                                      domi_sqlite_task *task)
+static void undo_preparation_of_withdrawn_task(domus_stack *stack, domi_sqlite_database *database,
+                                               domi_sqlite_task *task)
 {
     const domus_sql left = {database->self, task->transaction};
 
     /* The asker that wanted to end a transaction is gone, so the transaction is abandoned. */
     if (task->verb == DOMI_SQLITE_COMMIT || task->verb == DOMI_SQLITE_ROLLBACK)
-        domi_sqlite_slot_of_number(database, task->transaction)->is_ending =
+        domi_sqlite_slot_of_transaction_number(database, task->transaction)->is_ending =
             domus_notice(stack, database->self, &domus_sql_abandon_type, &left) == 0;
     else if (task->verb == DOMI_SQLITE_FETCH)
         task->cursor->fetch = NULL;
@@ -138,7 +138,7 @@ static void undo_task_that_is_not_run(domus_stack *stack, domi_sqlite_database *
     domi_sqlite_free_task_if_unused(database, task);
 }
 
-int domi_sqlite_resume_task_conversation(domus_stack *stack, void *self, const domus_answer *woken)
+int domi_sqlite_answer_or_withdraw_task(domus_stack *stack, void *self, const domus_answer *woken)
 {
     domi_sqlite_database *database = self;
     domi_sqlite_task *task = *(domi_sqlite_task **)domus_frame(stack);
@@ -146,11 +146,11 @@ int domi_sqlite_resume_task_conversation(domus_stack *stack, void *self, const d
 
     if (domi_sqlite_stage_of_task(task) == DOMI_SQLITE_DONE)
         return answer_ask_with_outcome(stack, database, task);
-    if (domi_sqlite_take_task_away(task)) {
+    if (domi_sqlite_withdraw_task_if_not_begun(task)) {
         if (domi_sqlite_is_part_of_transaction(task))
-            domi_sqlite_spoil_transaction(database, task->transaction,
-                                          is_late ? -ETIMEDOUT : -ECANCELED);
-        undo_task_that_is_not_run(stack, database, task);
+            domi_sqlite_mark_transaction_as_failed(database, task->transaction,
+                                                   is_late ? -ETIMEDOUT : -ECANCELED);
+        undo_preparation_of_withdrawn_task(stack, database, task);
         if (woken->error != 0)
             return -ENOTCONN;
         database->counted.queries++;
@@ -159,7 +159,7 @@ int domi_sqlite_resume_task_conversation(domus_stack *stack, void *self, const d
         return is_late ? -ETIMEDOUT : -EBUSY;
     }
     if (woken->error == 0) /* a job runs the task, which ends in time by its own limits */
-        return domus_sleep(stack, HOUR_NS, domi_sqlite_resume_task_conversation);
+        return domus_sleep(stack, HOUR_NS, domi_sqlite_answer_or_withdraw_task);
     /* relaxed: is_unwanted orders no other access */
     atomic_store_explicit(&task->is_unwanted, true, memory_order_relaxed);
     task->is_awaited = false;

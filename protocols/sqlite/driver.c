@@ -21,7 +21,7 @@ static int check_settings_of_database(const domus_sql_settings *settings, char *
     return domi_sqlite_read_url(settings->url, error, error_size, &place);
 }
 
-static int on_ask_for_status(domus_stack *stack, void *self, const void *payload)
+static int reply_with_status_of_database(domus_stack *stack, void *self, const void *payload)
 {
     domi_sqlite_database *database = self;
     domus_sql_status status = database->counted;
@@ -39,7 +39,7 @@ static int on_ask_for_status(domus_stack *stack, void *self, const void *payload
     return domus_reply(stack, &domus_sql_status_type, &status);
 }
 
-static int on_ask_for_driver(domus_stack *stack, void *self, const void *payload)
+static int reply_with_driver_of_database(domus_stack *stack, void *self, const void *payload)
 {
     const domi_sqlite_database *database = self;
 
@@ -49,7 +49,7 @@ static int on_ask_for_driver(domus_stack *stack, void *self, const void *payload
 
 /* --- life ------------------------------------------------------------------------------------- */
 
-static int on_mount(domus_stack *stack, void *self)
+static int read_url_and_make_slots_at_mount(domus_stack *stack, void *self)
 {
     domi_sqlite_database *database = self;
     char words[8];
@@ -85,7 +85,7 @@ static void close_connection_of_slot(domi_sqlite_slot *slot)
 }
 
 /* All conversations of the actor have ended by now, so all jobs and tasks have ended, too. */
-static void on_stop(domus_stack *stack, void *self)
+static void close_connections_and_free_tasks_at_stop(domus_stack *stack, void *self)
 {
     domi_sqlite_database *database = self;
 
@@ -100,19 +100,19 @@ static void on_stop(domus_stack *stack, void *self)
 }
 
 static const domus_on rows[] = {
-    {&domus_sql_query_type, domi_sqlite_on_query, sizeof(domi_sqlite_task *)},
-    {&domi_sqlite_wake_type, domi_sqlite_on_wake_of_connection, sizeof(uint32_t)},
-    {&domus_sql_rows_type, domi_sqlite_on_rows, sizeof(domi_sqlite_task *)},
-    {&domus_sql_fetch_type, domi_sqlite_on_fetch, sizeof(domi_sqlite_task *)},
-    {&domus_sql_close_type, domi_sqlite_on_close_of_rows, 0},
-    {&domus_sql_begin_type, domi_sqlite_on_begin, sizeof(domi_sqlite_task *)},
-    {&domus_sql_end_type, domi_sqlite_on_end, sizeof(domi_sqlite_task *)},
-    {&domus_sql_abandon_type, domi_sqlite_on_abandoned_transaction, 0},
-    {&domus_sql_script_type, domi_sqlite_on_script, sizeof(domi_sqlite_task *)},
-    {&domi_sqlite_tick_type, domi_sqlite_on_tick, 0},
-    {&domus_down_type, domi_sqlite_on_end_of_owner, 0},
-    {&domus_sql_look_type, on_ask_for_status, 0},
-    {&domus_sql_who_type, on_ask_for_driver, 0},
+    {&domus_sql_query_type, domi_sqlite_queue_query_of_ask, sizeof(domi_sqlite_task *)},
+    {&domi_sqlite_wake_type, domi_sqlite_begin_job_of_woken, sizeof(uint32_t)},
+    {&domus_sql_rows_type, domi_sqlite_queue_query_for_rows_of_ask, sizeof(domi_sqlite_task *)},
+    {&domus_sql_fetch_type, domi_sqlite_queue_fetch_of_rows, sizeof(domi_sqlite_task *)},
+    {&domus_sql_close_type, domi_sqlite_end_cursor_that_was_closed, 0},
+    {&domus_sql_begin_type, domi_sqlite_queue_begin_of_transaction, sizeof(domi_sqlite_task *)},
+    {&domus_sql_end_type, domi_sqlite_queue_end_of_transaction, sizeof(domi_sqlite_task *)},
+    {&domus_sql_abandon_type, domi_sqlite_give_up_abandoned, 0},
+    {&domus_sql_script_type, domi_sqlite_queue_script_of_ask, sizeof(domi_sqlite_task *)},
+    {&domi_sqlite_tick_type, domi_sqlite_end_unused_at_tick, 0},
+    {&domus_down_type, domi_sqlite_give_up_for_ended_owner, 0},
+    {&domus_sql_look_type, reply_with_status_of_database, 0},
+    {&domus_sql_who_type, reply_with_driver_of_database, 0},
     {NULL, NULL, 0},
 };
 
@@ -121,8 +121,8 @@ static const domus_behaviour behaviour = {
     .kind = DOMUS_STATE,
     .state_size = sizeof(domi_sqlite_database),
     .on = rows,
-    .on_mount = on_mount,
-    .on_stop = on_stop,
+    .on_mount = read_url_and_make_slots_at_mount,
+    .on_stop = close_connections_and_free_tasks_at_stop,
 };
 
 static const char *const schemes[] = {"sqlite", NULL};

@@ -141,7 +141,7 @@ domus_sql_error domi_sqlite_describe_failure(const domi_sqlite_connection *conne
     return made;
 }
 
-bool domi_sqlite_fail_task(domi_sqlite_task *task, const domus_sql_error *error)
+bool domi_sqlite_set_failure_of_task(domi_sqlite_task *task, const domus_sql_error *error)
 {
     domi_sqlite_clear_outcome_of_task(task);
     task->error = error->error;
@@ -161,7 +161,7 @@ bool domi_sqlite_fail_task_by_result_code(const domi_sqlite_connection *connecti
     domus_sql_error error = domi_sqlite_describe_failure(
         connection, result, has_text ? domus_sql_request_text(request) : NULL);
 
-    return domi_sqlite_fail_task(task, &error);
+    return domi_sqlite_set_failure_of_task(task, &error);
 }
 
 bool domi_sqlite_fail_task_by_library(domi_sqlite_task *task, int error, const char *sqlstate,
@@ -169,11 +169,11 @@ bool domi_sqlite_fail_task_by_library(domi_sqlite_task *task, int error, const c
 {
     domus_sql_error made = domus_sql_error_make(error, sqlstate, "%s", words);
 
-    return domi_sqlite_fail_task(task, &made);
+    return domi_sqlite_set_failure_of_task(task, &made);
 }
 
-bool domi_sqlite_bounce_writing_task(const domi_sqlite_connection *connection,
-                                     domi_sqlite_task *task)
+bool domi_sqlite_bounce_or_fail_writing_task(const domi_sqlite_connection *connection,
+                                             domi_sqlite_task *task)
 {
     if (connection->place->reads_only || task->transaction != 0)
         return domi_sqlite_fail_task_by_library(task, -EROFS, "25006",

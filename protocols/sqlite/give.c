@@ -18,7 +18,7 @@ static domi_sqlite_queue *shared_queue_of_connection(domi_sqlite_database *datab
     return domi_sqlite_shared_queue(database, index == 0);
 }
 
-static bool is_slot_held(const domi_sqlite_slot *slot)
+static bool is_connection_of_slot_held(const domi_sqlite_slot *slot)
 {
     return slot->transaction != 0 || slot->held_by != 0;
 }
@@ -27,7 +27,7 @@ bool domi_sqlite_is_connection_free(domi_sqlite_database *database, uint32_t ind
 {
     const domi_sqlite_slot *slot = &database->slots[index];
 
-    return !slot->is_running && !is_slot_held(slot) && slot->own.count == 0 &&
+    return !slot->is_running && !is_connection_of_slot_held(slot) && slot->own.count == 0 &&
            (database->was_opened || index == 0);
 }
 
@@ -38,7 +38,7 @@ bool domi_sqlite_has_connection_own_work(const domi_sqlite_database *database, u
     if (slot->is_running)
         return false;
     return slot->own.count != 0 || slot->loses || slot->ends_rows || slot->is_idle ||
-           (slot->is_open && !is_slot_held(slot) &&
+           (slot->is_open && !is_connection_of_slot_held(slot) &&
             slot->connection->pages >= slot->connection->checkpoint_at);
 }
 
@@ -68,8 +68,8 @@ static domi_sqlite_connection *make_connection_of_slot(const domi_sqlite_databas
 }
 
 /* Add a task to the job of a connection. A task whose time has passed is failed instead. */
-static void put_task_into_job(domus_stack *stack, domi_sqlite_connection *connection,
-                              domi_sqlite_task *task)
+static void move_task_from_queue_into_job(domus_stack *stack, domi_sqlite_connection *connection,
+                                          domi_sqlite_task *task)
 {
     uint64_t now_ns = domus_now_ns(stack);
 
@@ -103,13 +103,13 @@ static void move_own_tasks_to_job(domus_stack *stack, domi_sqlite_database *data
             break;
         if (ends)
             domi_sqlite_end_rows_of_transaction(stack, database, slot);
-        put_task_into_job(stack, slot->connection, task);
+        move_task_from_queue_into_job(stack, slot->connection, task);
         if (ends)
             break;
     }
 }
 
-static bool does_task_begin_to_hold(const domi_sqlite_task *task)
+static bool does_task_begin_to_hold_connection(const domi_sqlite_task *task)
 {
     return task->verb == DOMI_SQLITE_BEGIN || task->verb == DOMI_SQLITE_ROWS;
 }
@@ -139,18 +139,18 @@ static void move_shared_tasks_to_job(domus_stack *stack, domi_sqlite_database *d
     domi_sqlite_queue *queue = shared_queue_of_connection(database, index);
     uint32_t most = count_fair_share_of_tasks(database, queue);
 
-    if (queue->first != NULL && does_task_begin_to_hold(queue->first)) {
-        put_task_into_job(stack, connection, queue->first);
+    if (queue->first != NULL && does_task_begin_to_hold_connection(queue->first)) {
+        move_task_from_queue_into_job(stack, connection, queue->first);
         return;
     }
     connection->is_shared = true;
-    while (queue->first != NULL && !does_task_begin_to_hold(queue->first) &&
+    while (queue->first != NULL && !does_task_begin_to_hold_connection(queue->first) &&
            connection->count < most)
-        put_task_into_job(stack, connection, queue->first);
+        move_task_from_queue_into_job(stack, connection, queue->first);
 }
 
 /* Remove the cursors that are over from the list of a connection. Returns them as a list. */
-static domi_sqlite_cursor *take_ended_cursors(domi_sqlite_slot *slot)
+static domi_sqlite_cursor *unlink_ended_cursors_of_slot(domi_sqlite_slot *slot)
 {
     domi_sqlite_cursor **at = &slot->cursors, *over = NULL;
 
@@ -168,7 +168,8 @@ static domi_sqlite_cursor *take_ended_cursors(domi_sqlite_slot *slot)
     return over;
 }
 
-bool domi_sqlite_make_next_job(domus_stack *stack, domi_sqlite_database *database, uint32_t index)
+bool domi_sqlite_fill_next_job_of_connection(domus_stack *stack, domi_sqlite_database *database,
+                                             uint32_t index)
 {
     domi_sqlite_slot *slot = &database->slots[index];
 
@@ -190,21 +191,21 @@ bool domi_sqlite_make_next_job(domus_stack *stack, domi_sqlite_database *databas
         move_own_tasks_to_job(stack, database, slot);
     else if (!slot->loses && !slot->is_idle && domi_sqlite_is_connection_free(database, index))
         move_shared_tasks_to_job(stack, database, index);
-    connection->over = slot->ends_rows ? take_ended_cursors(slot) : NULL;
+    connection->over = slot->ends_rows ? unlink_ended_cursors_of_slot(slot) : NULL;
     return true;
 }
 
 /* Take back tasks that the job of a connection has not begun, up to half of the job's tasks, the
  * last ones first. */
-static void take_back_tasks_of_job(domi_sqlite_database *database,
-                                   const domi_sqlite_connection *connection)
+static void take_back_half_of_unbegun_tasks(domi_sqlite_database *database,
+                                            const domi_sqlite_connection *connection)
 {
     uint32_t left = (connection->count + 1) / 2;
 
     for (uint32_t i = connection->count; i > 0 && left > 0; i--) {
         domi_sqlite_task *task = connection->tasks[i - 1];
 
-        if (!domi_sqlite_move_task_to_stage(
+        if (!domi_sqlite_move_task_if_in_stage(
                 task, DOMI_SQLITE_AT(DOMI_SQLITE_GIVEN, connection->slot), DOMI_SQLITE_WAITS))
             continue;
         domi_sqlite_queue_add_first(&database->reads, task);
@@ -219,6 +220,6 @@ void domi_sqlite_take_back_reading_tasks(domi_sqlite_database *database)
 
         if (slot->is_running && slot->connection->is_shared && slot->connection->count > 1 &&
             shared_queue_of_connection(database, i) == &database->reads)
-            take_back_tasks_of_job(database, slot->connection);
+            take_back_half_of_unbegun_tasks(database, slot->connection);
     }
 }

@@ -26,11 +26,11 @@ static bool begin_savepoint_of_task(domi_sqlite_connection *connection, domi_sql
     int result = SQLITE_OK;
 
     if (!connection->in_group)
-        result = domi_sqlite_run_own_statement(connection, DOMI_SQLITE_BEGIN_WRITE);
+        result = domi_sqlite_run_statement_of_library(connection, DOMI_SQLITE_BEGIN_WRITE);
     if (result != SQLITE_OK)
         return domi_sqlite_fail_task_by_result_code(connection, task, result);
     connection->in_group = true;
-    result = domi_sqlite_run_own_statement(connection, DOMI_SQLITE_SAVES);
+    result = domi_sqlite_run_statement_of_library(connection, DOMI_SQLITE_SAVES);
     if (result != SQLITE_OK)
         return domi_sqlite_fail_task_by_result_code(connection, task, result);
     connection->has_part = true;
@@ -46,15 +46,15 @@ static bool end_savepoint_of_task(domi_sqlite_connection *connection, domi_sqlit
     int result = SQLITE_ABORT;
 
     if (domi_sqlite_is_in_transaction(connection)) {
-        domi_sqlite_set_guarded_task(connection, NULL);
-        result =
-            is_done ? SQLITE_OK : domi_sqlite_run_own_statement(connection, DOMI_SQLITE_UNDOES);
+        domi_sqlite_set_task_and_its_time_limit(connection, NULL);
+        result = is_done ? SQLITE_OK
+                         : domi_sqlite_run_statement_of_library(connection, DOMI_SQLITE_UNDOES);
         if (result == SQLITE_OK)
-            result = domi_sqlite_run_own_statement(connection, DOMI_SQLITE_RELEASES);
+            result = domi_sqlite_run_statement_of_library(connection, DOMI_SQLITE_RELEASES);
     }
     if (result != SQLITE_OK && is_done)
         (void)domi_sqlite_fail_task_by_result_code(connection, task, result);
-    domi_sqlite_set_guarded_task(connection, NULL);
+    domi_sqlite_set_task_and_its_time_limit(connection, NULL);
     return result == SQLITE_OK;
 }
 
@@ -62,7 +62,7 @@ static bool end_savepoint_of_task(domi_sqlite_connection *connection, domi_sqlit
  * it. */
 static bool run_task_within_savepoint(domi_sqlite_connection *connection, domi_sqlite_task *task)
 {
-    domi_sqlite_set_guarded_task(connection, task);
+    domi_sqlite_set_task_and_its_time_limit(connection, task);
     bool is_done = domi_sqlite_run_query_or_script(connection, task, begin_savepoint_of_task);
     bool is_part = connection->has_part;
 
@@ -75,7 +75,7 @@ static bool run_task_within_savepoint(domi_sqlite_connection *connection, domi_s
     if (is_part)
         return end_savepoint_of_task(connection, task, is_done);
     /* a task that only reads, or that could not begin to write, has no savepoint to end */
-    domi_sqlite_set_guarded_task(connection, NULL);
+    domi_sqlite_set_task_and_its_time_limit(connection, NULL);
     return !connection->in_group || domi_sqlite_is_in_transaction(connection);
 }
 
@@ -86,7 +86,7 @@ static bool commit_transaction_of_group(domi_sqlite_connection *connection, domi
     if (!connection->in_group)
         return true;
     connection->in_group = false;
-    int result = domi_sqlite_run_own_statement(connection, DOMI_SQLITE_COMMITS);
+    int result = domi_sqlite_run_statement_of_library(connection, DOMI_SQLITE_COMMITS);
     if (result == SQLITE_OK)
         return true;
     if (task != NULL)
@@ -108,8 +108,8 @@ static void run_task_in_own_transaction(domi_sqlite_connection *connection, domi
 
 /* Run the tasks of a group whose transaction was lost again: the first `count` tasks of the job
  * have lost their changes. `cause`, which has failed, is not run again. */
-static void run_tasks_of_lost_group_again(domi_sqlite_connection *connection, uint32_t count,
-                                          const domi_sqlite_task *cause)
+static void roll_back_and_run_group_tasks_again(domi_sqlite_connection *connection, uint32_t count,
+                                                const domi_sqlite_task *cause)
 {
     connection->in_group = false;
     domi_sqlite_roll_back_transaction(connection);
@@ -129,14 +129,14 @@ static void run_tasks_of_lost_group_again(domi_sqlite_connection *connection, ui
 static void run_reading_tasks_together(domi_sqlite_connection *connection)
 {
     if (connection->count > 1)
-        (void)domi_sqlite_run_own_statement(connection,
-                                            /* if this transaction cannot be begun, each task reads
-                                             * in its own one */
-                                            DOMI_SQLITE_BEGIN_READ);
+        (void)domi_sqlite_run_statement_of_library(connection,
+                                                   /* if this transaction cannot be begun, each task
+                                                    * reads in its own one */
+                                                   DOMI_SQLITE_BEGIN_READ);
     for (uint32_t i = 0; i < connection->count; i++) {
         if (i != 0 && domi_sqlite_has_job_taken_long(connection))
             break;
-        if (domi_sqlite_claim_task(connection, connection->tasks[i]))
+        if (domi_sqlite_begin_task_unless_withdrawn(connection, connection->tasks[i]))
             (void)run_task_within_savepoint(connection, connection->tasks[i]);
     }
     domi_sqlite_roll_back_transaction(connection);
@@ -155,14 +155,14 @@ void domi_sqlite_run_tasks_as_group(domi_sqlite_connection *connection)
 
         if (count != 0 && domi_sqlite_has_job_taken_long(connection))
             break;
-        if (!domi_sqlite_claim_task(connection, task))
+        if (!domi_sqlite_begin_task_unless_withdrawn(connection, task))
             continue;
         if (!run_task_within_savepoint(connection, task)) {
-            run_tasks_of_lost_group_again(connection, count, task);
+            roll_back_and_run_group_tasks_again(connection, count, task);
             return;
         }
     }
     domi_sqlite_task *only = count == 1 ? connection->tasks[0] : NULL;
     if (!commit_transaction_of_group(connection, only) && only == NULL)
-        run_tasks_of_lost_group_again(connection, count, NULL);
+        roll_back_and_run_group_tasks_again(connection, count, NULL);
 }

@@ -15,7 +15,8 @@ uint64_t domi_sqlite_clock_ns(void)
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-void domi_sqlite_set_guarded_task(domi_sqlite_connection *connection, const domi_sqlite_task *task)
+void domi_sqlite_set_task_and_its_time_limit(domi_sqlite_connection *connection,
+                                             const domi_sqlite_task *task)
 {
     connection->guarded = task;
     connection->is_late = false;
@@ -39,14 +40,14 @@ static bool must_statement_end_early(domi_sqlite_connection *connection)
     return true;
 }
 
-static int stop_statement_if_late(void *context)
+static int must_sqlite_stop_statement_now(void *context)
 {
     return must_statement_end_early(context);
 }
 
 /* Wait a moment for a lock that another process has; it cannot tell when the lock is free. SQLite
  * calls this before it tries again. */
-static int wait_for_lock(void *context, int count)
+static int wait_a_moment_for_lock_of_others(void *context, int count)
 {
     domi_sqlite_connection *connection = context;
     uint64_t now_ns = domi_sqlite_clock_ns();
@@ -75,7 +76,7 @@ static const struct {
     {"user_version", true},
 };
 
-static bool may_use_pragma(const char *name, const char *value)
+static bool may_user_use_pragma(const char *name, const char *value)
 {
     for (size_t i = 0; name != NULL && i < sizeof pragmas / sizeof pragmas[0]; i++) {
         if (sqlite3_stricmp(name, pragmas[i].name) == 0)
@@ -92,8 +93,9 @@ static int deny_action_with_reason(domi_sqlite_connection *connection, const cha
 
 /* Allow or deny one action of a statement. SQLite asks for each action when the statement is
  * prepared. */
-static int authorize_action(void *context, int action, const char *one, const char *other,
-                            const char *database, const char *trigger)
+static int allow_or_deny_action_of_statement(void *context, int action, const char *one,
+                                             const char *other, const char *database,
+                                             const char *trigger)
 {
     domi_sqlite_connection *connection = context;
 
@@ -116,7 +118,7 @@ static int authorize_action(void *context, int action, const char *one, const ch
         return deny_action_with_reason(
             connection, "what is temporary belongs to a connection, which queries share");
     case SQLITE_PRAGMA:
-        return may_use_pragma(one, other)
+        return may_user_use_pragma(one, other)
                    ? SQLITE_OK
                    : deny_action_with_reason(
                          connection, "this PRAGMA would change a connection, which queries share");
@@ -127,8 +129,8 @@ static int authorize_action(void *context, int action, const char *one, const ch
 
 void domi_sqlite_install_guards(domi_sqlite_connection *connection)
 {
-    sqlite3_progress_handler(connection->handle, DOMI_SQLITE_STEPS, stop_statement_if_late,
+    sqlite3_progress_handler(connection->handle, DOMI_SQLITE_STEPS, must_sqlite_stop_statement_now,
                              connection);
-    (void)sqlite3_busy_handler(connection->handle, wait_for_lock, connection);
-    (void)sqlite3_set_authorizer(connection->handle, authorize_action, connection);
+    (void)sqlite3_busy_handler(connection->handle, wait_a_moment_for_lock_of_others, connection);
+    (void)sqlite3_set_authorizer(connection->handle, allow_or_deny_action_of_statement, connection);
 }

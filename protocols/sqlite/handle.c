@@ -66,7 +66,7 @@ static int check_that_mode_is_wal(void *context, int count, char **values, char 
 
 /* Set the modes of a database's file. WAL is a property of the file, so all connections but the
  * first one find it set. */
-static int set_modes_of_file(const domi_sqlite_connection *connection)
+static int set_wal_and_other_modes_of_file(const domi_sqlite_connection *connection)
 {
     const domi_sqlite_place *place = connection->place;
     int result = SQLITE_OK;
@@ -92,7 +92,7 @@ static int set_modes_of_file(const domi_sqlite_connection *connection)
     return result;
 }
 
-static int prepare_own_statements(domi_sqlite_connection *connection)
+static int prepare_statements_of_library(domi_sqlite_connection *connection)
 {
     for (int i = 0; i < DOMI_SQLITE_OWN; i++) {
         int result = sqlite3_prepare_v3(connection->handle, own_texts[i], -1,
@@ -103,7 +103,7 @@ static int prepare_own_statements(domi_sqlite_connection *connection)
     return SQLITE_OK;
 }
 
-static int store_pages_of_wal(void *context, sqlite3 *handle, const char *name, int pages)
+static int store_number_of_wal_pages(void *context, sqlite3 *handle, const char *name, int pages)
 {
     (void)handle;
     (void)name;
@@ -129,23 +129,23 @@ int domi_sqlite_open_handle(domi_sqlite_connection *connection, domus_sql_error 
     if (result == SQLITE_OK) {
         connection->is_own = true;
         domi_sqlite_install_guards(connection);
-        result = set_modes_of_file(connection);
+        result = set_wal_and_other_modes_of_file(connection);
     }
     if (result == SQLITE_OK)
-        result = prepare_own_statements(connection);
+        result = prepare_statements_of_library(connection);
     connection->is_own = false;
     if (result != SQLITE_OK) {
         *ret_error = domi_sqlite_describe_failure(connection, result, NULL);
         domi_sqlite_close_handle(connection);
         return result;
     }
-    (void)sqlite3_wal_hook(connection->handle, store_pages_of_wal, connection);
+    (void)sqlite3_wal_hook(connection->handle, store_number_of_wal_pages, connection);
     return SQLITE_OK;
 }
 
 void domi_sqlite_close_handle(domi_sqlite_connection *connection)
 {
-    domi_sqlite_set_guarded_task(connection, NULL);
+    domi_sqlite_set_task_and_its_time_limit(connection, NULL);
     domi_sqlite_free_kept_statements(connection);
     for (int i = 0; i < DOMI_SQLITE_OWN; i++) {
         (void)sqlite3_finalize(connection->own[i]);
@@ -158,7 +158,8 @@ void domi_sqlite_close_handle(domi_sqlite_connection *connection)
     connection->has_failed = false;
 }
 
-int domi_sqlite_run_own_statement(domi_sqlite_connection *connection, enum domi_sqlite_own which)
+int domi_sqlite_run_statement_of_library(domi_sqlite_connection *connection,
+                                         enum domi_sqlite_own which)
 {
     connection->is_own = true;
     int result = sqlite3_step(connection->own[which]);
@@ -169,13 +170,13 @@ int domi_sqlite_run_own_statement(domi_sqlite_connection *connection, enum domi_
 
 void domi_sqlite_roll_back_transaction(domi_sqlite_connection *connection)
 {
-    domi_sqlite_set_guarded_task(connection, NULL);
+    domi_sqlite_set_task_and_its_time_limit(connection, NULL);
     if (connection->handle != NULL && domi_sqlite_is_in_transaction(connection))
-        (void)domi_sqlite_run_own_statement(connection, DOMI_SQLITE_ROLLS_BACK);
+        (void)domi_sqlite_run_statement_of_library(connection, DOMI_SQLITE_ROLLS_BACK);
     connection->has_failed = false;
 }
 
-void domi_sqlite_copy_wal_into_file(domi_sqlite_connection *connection, bool is_idle)
+void domi_sqlite_checkpoint_wal_if_long(domi_sqlite_connection *connection, bool is_idle)
 {
     int pages = 0, copied = 0;
 

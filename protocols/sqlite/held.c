@@ -19,7 +19,7 @@ static bool watch_owner_of_transaction(domus_stack *stack, domus_address owner,
     return is_address_of_actor(owner) && domus_watch_actor(stack, owner, ret_watch) == 0;
 }
 
-static uint64_t next_number_of_transaction(domi_sqlite_database *database,
+static uint64_t make_next_number_with_slot(domi_sqlite_database *database,
                                            const domi_sqlite_slot *slot)
 {
     return ++database->serial * DOMI_SQLITE_SLOTS + (uint64_t)(slot - database->slots);
@@ -37,10 +37,10 @@ static void move_all_tasks_of_queue(domi_sqlite_queue *from, domi_sqlite_queue *
 }
 
 /* The connection is free, so the only tasks that can be waiting for it are fetches of rows. */
-void domi_sqlite_hold_for_transaction(domus_stack *stack, domi_sqlite_database *database,
-                                      domi_sqlite_slot *slot, domi_sqlite_task *task)
+void domi_sqlite_hold_slot_for_transaction(domus_stack *stack, domi_sqlite_database *database,
+                                           domi_sqlite_slot *slot, domi_sqlite_task *task)
 {
-    slot->transaction = task->transaction = next_number_of_transaction(database, slot);
+    slot->transaction = task->transaction = make_next_number_with_slot(database, slot);
     slot->owner = task->owner;
     slot->is_ending = false;
     slot->failed = 0;
@@ -59,17 +59,17 @@ static void fail_tasks_of_ended_transaction(domus_stack *stack, domi_sqlite_data
         next = task->next;
         if (task->transaction != transaction)
             continue;
-        (void)domi_sqlite_take_task_away(task);
+        (void)domi_sqlite_withdraw_task_if_not_begun(task);
         if (task->verb == DOMI_SQLITE_FETCH)
             task->cursor->fetch = NULL;
         else if (task->verb == DOMI_SQLITE_ROWS)
             domi_sqlite_free_cursor(task->cursor);
-        domi_sqlite_deliver_task_with_error(stack, database, task, -ESTALE);
+        domi_sqlite_fail_task_and_wake_asker(stack, database, task, -ESTALE);
     }
 }
 
-void domi_sqlite_end_hold_of_transaction(domus_stack *stack, domi_sqlite_database *database,
-                                         domi_sqlite_slot *slot)
+void domi_sqlite_release_slot_of_transaction(domus_stack *stack, domi_sqlite_database *database,
+                                             domi_sqlite_slot *slot)
 {
     uint64_t transaction = slot->transaction;
 
@@ -87,12 +87,12 @@ void domi_sqlite_end_rows_of_transaction(domus_stack *stack, domi_sqlite_databas
 {
     for (domi_sqlite_cursor *cursor = slot->cursors; cursor != NULL; cursor = cursor->next) {
         if (cursor->transaction != 0 && cursor->transaction == slot->transaction)
-            domi_sqlite_end_unread_cursor(stack, database, slot, cursor);
+            domi_sqlite_mark_cursor_as_ending(stack, database, slot, cursor);
     }
 }
 
-void domi_sqlite_give_up_transaction(domus_stack *stack, domi_sqlite_database *database,
-                                     domi_sqlite_slot *slot)
+void domi_sqlite_plan_rollback_of_transaction(domus_stack *stack, domi_sqlite_database *database,
+                                              domi_sqlite_slot *slot)
 {
     slot->loses = true;
     fail_tasks_of_ended_transaction(stack, database, slot, slot->transaction);
@@ -123,15 +123,15 @@ domi_sqlite_cursor *domi_sqlite_new_cursor(const domi_sqlite_task *task,
     return cursor;
 }
 
-domi_sqlite_queue *domi_sqlite_queue_for_fetch(domi_sqlite_slot *slot,
-                                               const domi_sqlite_cursor *cursor)
+domi_sqlite_queue *domi_sqlite_queue_in_which_fetch_waits(domi_sqlite_slot *slot,
+                                                          const domi_sqlite_cursor *cursor)
 {
     return cursor->transaction == slot->transaction ? &slot->own : &slot->aside;
 }
 
 domi_sqlite_cursor *domi_sqlite_find_cursor(domi_sqlite_database *database, uint64_t number)
 {
-    domi_sqlite_cursor *cursor = domi_sqlite_slot_of_number(database, number)->cursors;
+    domi_sqlite_cursor *cursor = domi_sqlite_slot_of_transaction_number(database, number)->cursors;
 
     while (cursor != NULL && (cursor->number != number || cursor->is_ending))
         cursor = cursor->next;
@@ -143,7 +143,7 @@ void domi_sqlite_add_cursor_to_connection(domus_stack *stack, domi_sqlite_databa
 {
     domi_sqlite_cursor *cursor = task->cursor;
 
-    cursor->number = next_number_of_transaction(database, slot);
+    cursor->number = make_next_number_with_slot(database, slot);
     cursor->used_ns = domus_now_ns(stack);
     cursor->has_watch = watch_owner_of_transaction(stack, cursor->owner, &cursor->watch);
     cursor->next = slot->cursors;
@@ -156,17 +156,17 @@ void domi_sqlite_add_cursor_to_connection(domus_stack *stack, domi_sqlite_databa
     task->number = cursor->number;
 }
 
-void domi_sqlite_end_unread_cursor(domus_stack *stack, domi_sqlite_database *database,
-                                   domi_sqlite_slot *slot, domi_sqlite_cursor *cursor)
+void domi_sqlite_mark_cursor_as_ending(domus_stack *stack, domi_sqlite_database *database,
+                                       domi_sqlite_slot *slot, domi_sqlite_cursor *cursor)
 {
     domi_sqlite_task *fetch = cursor->fetch;
 
     if (cursor->is_ending)
         return;
     cursor->is_ending = slot->ends_rows = true;
-    if (fetch != NULL && domi_sqlite_take_task_away(fetch)) {
+    if (fetch != NULL && domi_sqlite_withdraw_task_if_not_begun(fetch)) {
         cursor->fetch = NULL;
-        domi_sqlite_deliver_task_with_error(stack, database, fetch, -ESTALE);
+        domi_sqlite_fail_task_and_wake_asker(stack, database, fetch, -ESTALE);
     } else if (fetch != NULL) {
         atomic_store_explicit(&fetch->is_unwanted, true,
                               /* relaxed: is_unwanted orders no other access */

@@ -6,7 +6,7 @@
 
 static void run_begin_of_transaction(domi_sqlite_connection *connection, domi_sqlite_task *task)
 {
-    int result = domi_sqlite_run_own_statement(
+    int result = domi_sqlite_run_statement_of_library(
         connection, task->reads_only ? DOMI_SQLITE_BEGIN_READ : DOMI_SQLITE_BEGIN_WRITE);
 
     connection->has_failed = false;
@@ -19,11 +19,11 @@ static void run_end_of_transaction(domi_sqlite_connection *connection, domi_sqli
 {
     int result = SQLITE_OK;
 
-    domi_sqlite_set_guarded_task(connection, NULL);
+    domi_sqlite_set_task_and_its_time_limit(connection, NULL);
     if (task->verb == DOMI_SQLITE_COMMIT && connection->has_failed)
-        (void)domi_sqlite_fail_task(task, &connection->failure);
+        (void)domi_sqlite_set_failure_of_task(task, &connection->failure);
     else if (task->verb == DOMI_SQLITE_COMMIT)
-        result = domi_sqlite_run_own_statement(connection, DOMI_SQLITE_COMMITS);
+        result = domi_sqlite_run_statement_of_library(connection, DOMI_SQLITE_COMMITS);
     if (result != SQLITE_OK)
         (void)domi_sqlite_fail_task_by_result_code(connection, task, result);
     /* after a commit there is nothing to roll back, and this does nothing */
@@ -83,17 +83,17 @@ static void run_task_that_holds_connection(domi_sqlite_connection *connection,
                                                "a statement of this transaction has failed before");
         return;
     }
-    domi_sqlite_set_guarded_task(connection, task);
+    domi_sqlite_set_task_and_its_time_limit(connection, task);
     run_task_by_its_verb(connection, task);
-    domi_sqlite_set_guarded_task(connection, NULL);
+    domi_sqlite_set_task_and_its_time_limit(connection, NULL);
     if (is_part && (task->failure != NULL || task->error != 0))
         mark_transaction_of_connection_failed(connection, task);
 }
 
 /* Record in a connection that a task of its transaction was not run, because its time had passed or
  * its asker is gone. */
-static void record_unrun_task_of_transaction(domi_sqlite_connection *connection,
-                                             const domi_sqlite_task *task)
+static void fail_transaction_of_unrun_task(domi_sqlite_connection *connection,
+                                           const domi_sqlite_task *task)
 {
     static const domi_sqlite_task gone = {.error = -ECANCELED};
     bool is_ours =
@@ -105,11 +105,12 @@ static void record_unrun_task_of_transaction(domi_sqlite_connection *connection,
 }
 
 /* Fail all tasks of a job, because the handle could not be opened. */
-static void fail_all_tasks_of_job(domi_sqlite_connection *connection, const domus_sql_error *error)
+static void fail_all_tasks_without_handle(domi_sqlite_connection *connection,
+                                          const domus_sql_error *error)
 {
     for (uint32_t i = 0; i < connection->count; i++) {
-        if (domi_sqlite_claim_task(connection, connection->tasks[i]))
-            (void)domi_sqlite_fail_task(connection->tasks[i], error);
+        if (domi_sqlite_begin_task_unless_withdrawn(connection, connection->tasks[i]))
+            (void)domi_sqlite_set_failure_of_task(connection->tasks[i], error);
     }
 }
 
@@ -134,18 +135,18 @@ int domi_sqlite_run_job_on_helper(void *argument)
                              domi_sqlite_open_handle(connection, &error) == SQLITE_OK;
     if (!connection->could_open) {
         connection->failure = error;
-        fail_all_tasks_of_job(connection, &error);
+        fail_all_tasks_without_handle(connection, &error);
         return 0;
     }
-    domi_sqlite_copy_wal_into_file(connection, connection->count == 0);
+    domi_sqlite_checkpoint_wal_if_long(connection, connection->count == 0);
     if (connection->is_shared)
         domi_sqlite_run_tasks_as_group(connection);
     else
         for (uint32_t i = 0; i < connection->count; i++) {
-            if (domi_sqlite_claim_task(connection, connection->tasks[i]))
+            if (domi_sqlite_begin_task_unless_withdrawn(connection, connection->tasks[i]))
                 run_task_that_holds_connection(connection, connection->tasks[i]);
             else
-                record_unrun_task_of_transaction(connection, connection->tasks[i]);
+                fail_transaction_of_unrun_task(connection, connection->tasks[i]);
         }
     if (connection->closes)
         domi_sqlite_close_handle(connection);

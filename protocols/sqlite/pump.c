@@ -8,8 +8,8 @@
 
 const domus_type domi_sqlite_wake_type = {.name = "sqlite_wake", .size = sizeof(uint32_t)};
 
-static void wake_connection_of_slot(domus_stack *stack, domi_sqlite_database *database,
-                                    uint32_t index)
+static void send_wake_notice_for_slot(domus_stack *stack, domi_sqlite_database *database,
+                                      uint32_t index)
 {
     domi_sqlite_slot *slot = &database->slots[index];
 
@@ -38,19 +38,19 @@ static void wake_reading_connections(domus_stack *stack, domi_sqlite_database *d
                 domi_sqlite_shared_queue(database, i == 0) != &database->reads ||
                 !domi_sqlite_is_connection_free(database, i))
                 continue;
-            wake_connection_of_slot(stack, database, i);
+            send_wake_notice_for_slot(stack, database, i);
             left--;
         }
     }
 }
 
-void domi_sqlite_wake_connections(domus_stack *stack, domi_sqlite_database *database)
+void domi_sqlite_wake_connections_with_work(domus_stack *stack, domi_sqlite_database *database)
 {
     for (uint32_t i = 0; i < database->slots_count; i++) {
         bool reads = domi_sqlite_shared_queue(database, i == 0) == &database->reads;
         if (domi_sqlite_has_connection_own_work(database, i) ||
             (!reads && domi_sqlite_has_connection_work(database, i)))
-            wake_connection_of_slot(stack, database, i);
+            send_wake_notice_for_slot(stack, database, i);
     }
     wake_reading_connections(stack, database);
 }
@@ -64,7 +64,7 @@ static int begin_next_job_of_connection(domus_stack *stack, domi_sqlite_database
     domi_sqlite_slot *slot = &database->slots[index];
 
     if (!domi_sqlite_has_connection_work(database, index) ||
-        !domi_sqlite_make_next_job(stack, database, index))
+        !domi_sqlite_fill_next_job_of_connection(stack, database, index))
         return 0;
     slot->is_running = true;
     if (!database->place.is_memory) {
@@ -72,13 +72,13 @@ static int begin_next_job_of_connection(domus_stack *stack, domi_sqlite_database
                                     finish_job_and_begin_next);
         if (result == DOMUS_PARKED)
             return result;
-        domi_sqlite_finish_job(stack, database, index, result);
+        domi_sqlite_deliver_tasks_of_ended_job(stack, database, index, result);
         return 0;
     }
     (void)domi_sqlite_run_job_on_helper(slot->connection);
-    domi_sqlite_finish_job(stack, database, index, 0);
+    domi_sqlite_deliver_tasks_of_ended_job(stack, database, index, 0);
     domi_sqlite_begin_ticks_if_needed(stack, database);
-    domi_sqlite_wake_connections(stack, database);
+    domi_sqlite_wake_connections_with_work(stack, database);
     return 0;
 }
 
@@ -88,18 +88,18 @@ static int finish_job_and_begin_next(domus_stack *stack, void *self, const domus
     uint32_t index = *(const uint32_t *)domus_frame(stack);
     int error = answer->error;
 
-    domi_sqlite_finish_job(stack, database, index, error);
+    domi_sqlite_deliver_tasks_of_ended_job(stack, database, index, error);
     domi_sqlite_begin_ticks_if_needed(stack, database);
     if (error != 0)
         return 0;
     if (!domi_sqlite_has_connection_work(database, index) && index != 0 &&
         domi_sqlite_is_connection_free(database, index))
         domi_sqlite_take_back_reading_tasks(database);
-    domi_sqlite_wake_connections(stack, database);
+    domi_sqlite_wake_connections_with_work(stack, database);
     return begin_next_job_of_connection(stack, database, index);
 }
 
-int domi_sqlite_on_wake_of_connection(domus_stack *stack, void *self, const void *payload)
+int domi_sqlite_begin_job_of_woken(domus_stack *stack, void *self, const void *payload)
 {
     domi_sqlite_database *database = self;
     uint32_t index = *(const uint32_t *)payload;

@@ -202,7 +202,7 @@ bool domi_sqlite_run_prepared_statement(domi_sqlite_connection *connection, domi
 
 /* Returns the bytes of the row at which a statement stands, as the builder of results counts
  * them. */
-static uint64_t measure_current_row(sqlite3_stmt *statement)
+static uint64_t count_bytes_of_current_row(sqlite3_stmt *statement)
 {
     uint64_t size = 0;
 
@@ -245,10 +245,10 @@ static bool begin_statement_of_cursor(domi_sqlite_connection *connection, domi_s
         return false;
     cursor->prepared = prepared.statement;
     if (sqlite3_stmt_readonly(prepared.statement) == 0) {
-        if (domi_sqlite_may_task_only_read(connection, task))
-            return domi_sqlite_bounce_writing_task(connection, task);
+        if (domi_sqlite_may_connection_only_read(connection, task))
+            return domi_sqlite_bounce_or_fail_writing_task(connection, task);
         if (cursor->transaction == 0) {
-            int result = domi_sqlite_run_own_statement(connection, DOMI_SQLITE_BEGIN_WRITE);
+            int result = domi_sqlite_run_statement_of_library(connection, DOMI_SQLITE_BEGIN_WRITE);
             if (result != SQLITE_OK)
                 return domi_sqlite_fail_task_by_result_code(connection, task, result);
             cursor->is_writer = true;
@@ -273,9 +273,9 @@ static bool finish_rows_and_commit(domi_sqlite_connection *connection, domi_sqli
 
     (void)sqlite3_finalize(cursor->prepared);
     cursor->prepared = NULL;
-    domi_sqlite_set_guarded_task(connection, NULL);
+    domi_sqlite_set_task_and_its_time_limit(connection, NULL);
     if (cursor->is_writer)
-        result = domi_sqlite_run_own_statement(connection, DOMI_SQLITE_COMMITS);
+        result = domi_sqlite_run_statement_of_library(connection, DOMI_SQLITE_COMMITS);
     if (result != SQLITE_OK)
         return domi_sqlite_fail_task_by_result_code(connection, task, result);
     cursor->is_writer = false;
@@ -289,7 +289,7 @@ static bool fill_piece_with_rows(domi_sqlite_connection *connection, domi_sqlite
 
     add_names_of_columns(builder, cursor->prepared);
     while (cursor->has_row && domus_sql_built_size(builder) < connection->options->piece_size) {
-        if (measure_current_row(cursor->prepared) > connection->options->result_max)
+        if (count_bytes_of_current_row(cursor->prepared) > connection->options->result_max)
             return fail_task_that_builds_result(task, -EFBIG);
         int error = add_current_row(builder, cursor->prepared);
         if (error != 0)

@@ -9,8 +9,8 @@ static bool run_prepared_for_task(domi_sqlite_connection *connection, domi_sqlit
                                   sqlite3_stmt *statement, domi_sqlite_before *before)
 {
     if (sqlite3_stmt_readonly(statement) == 0) {
-        if (domi_sqlite_may_task_only_read(connection, task))
-            return domi_sqlite_bounce_writing_task(connection, task);
+        if (domi_sqlite_may_connection_only_read(connection, task))
+            return domi_sqlite_bounce_or_fail_writing_task(connection, task);
         if (before != NULL && !before(connection, task))
             return false;
     }
@@ -26,7 +26,7 @@ static bool run_query_of_task(domi_sqlite_connection *connection, domi_sqlite_ta
     if (!domi_sqlite_prepare_statement(connection, task, &task->request, true, &prepared))
         return false;
     bool is_done = run_prepared_for_task(connection, task, prepared.statement, before);
-    domi_sqlite_put_statement_back(&prepared);
+    domi_sqlite_reset_or_finalize_statement(&prepared);
     return is_done;
 }
 
@@ -36,8 +36,8 @@ static bool run_script_of_task(domi_sqlite_connection *connection, domi_sqlite_t
 {
     const char *rest = domus_sql_request_text(&task->request);
 
-    if (domi_sqlite_may_task_only_read(connection, task))
-        return domi_sqlite_bounce_writing_task(connection, task);
+    if (domi_sqlite_may_connection_only_read(connection, task))
+        return domi_sqlite_bounce_or_fail_writing_task(connection, task);
     if (before != NULL && !before(connection, task))
         return false;
     while (*rest != '\0') {

@@ -101,15 +101,15 @@ static bool count_parameters(sqlite3_stmt *prepared, uint32_t *ret_count)
     return true;
 }
 
-static bool check_parameter_count(domi_sqlite_task *task, const domus_sql_request *request,
-                                  uint32_t count)
+static bool fail_task_unless_parameters_fit(domi_sqlite_task *task,
+                                            const domus_sql_request *request, uint32_t count)
 {
     if (request->count == count)
         return true;
     domus_sql_error error =
         domus_sql_error_make(-EINVAL, "07001", "the statement has %u parameters, and there are %u",
                              count, request->count);
-    return domi_sqlite_fail_task(task, &error);
+    return domi_sqlite_set_failure_of_task(task, &error);
 }
 
 /* --- preparing -------------------------------------------------------------------------------- */
@@ -192,7 +192,7 @@ bool domi_sqlite_prepare_statement(domi_sqlite_connection *connection, domi_sqli
         unlink_from_order_of_use(&connection->statements, kept);
         link_as_last_used(&connection->statements, kept);
         *ret_prepared = (domi_sqlite_prepared){kept->prepared, true};
-        return check_parameter_count(task, request, kept->parameters);
+        return fail_task_unless_parameters_fit(task, request, kept->parameters);
     }
     if (!prepare_text_of_statement(connection, task, domus_sql_request_text(request), keeps,
                                    &made.statement))
@@ -204,15 +204,15 @@ bool domi_sqlite_prepare_statement(domi_sqlite_connection *connection, domi_sqli
     }
     made.is_kept =
         keeps && keep_prepared_statement(connection, statement, made.statement, parameters);
-    if (!check_parameter_count(task, request, parameters)) {
-        domi_sqlite_put_statement_back(&made);
+    if (!fail_task_unless_parameters_fit(task, request, parameters)) {
+        domi_sqlite_reset_or_finalize_statement(&made);
         return false;
     }
     *ret_prepared = made;
     return true;
 }
 
-void domi_sqlite_put_statement_back(const domi_sqlite_prepared *prepared)
+void domi_sqlite_reset_or_finalize_statement(const domi_sqlite_prepared *prepared)
 {
     if (!prepared->is_kept) {
         (void)sqlite3_finalize(prepared->statement);

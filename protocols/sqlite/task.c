@@ -63,7 +63,7 @@ void domi_sqlite_clear_outcome_of_task(domi_sqlite_task *task)
     task->has_result = task->is_bounced = task->is_grouped = false;
 }
 
-void domi_sqlite_clear_request(domus_sql_request *request)
+void domi_sqlite_free_texts_of_request(domus_sql_request *request)
 {
     domus_slice_free(request->text);
     domus_slice_free(request->more);

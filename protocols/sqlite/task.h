@@ -93,8 +93,8 @@ void domi_sqlite_queue_remove_task(domi_sqlite_task *task);
 
 /* Move a task from one stage to another, if it is still in the first one. Returns whether it was
  * moved. */
-static inline bool domi_sqlite_move_task_to_stage(domi_sqlite_task *task, uint32_t from,
-                                                  uint32_t to)
+static inline bool domi_sqlite_move_task_if_in_stage(domi_sqlite_task *task, uint32_t from,
+                                                     uint32_t to)
 {
     /* Acquire and release: the next owner of the task sees all that its last owner has written. */
     return atomic_compare_exchange_strong_explicit(&task->stage, &from, to, memory_order_acq_rel,
@@ -103,7 +103,7 @@ static inline bool domi_sqlite_move_task_to_stage(domi_sqlite_task *task, uint32
 
 static inline uint32_t domi_sqlite_stage_of_task(const domi_sqlite_task *task)
 {
-    /* acquire: pairs with the release of domi_sqlite_move_task_to_stage() */
+    /* acquire: pairs with the release of domi_sqlite_move_task_if_in_stage() */
     return atomic_load_explicit(&task->stage, memory_order_acquire);
 }
 
@@ -118,6 +118,6 @@ static inline bool domi_sqlite_is_part_of_transaction(const domi_sqlite_task *ta
 void domi_sqlite_clear_outcome_of_task(domi_sqlite_task *task);
 
 /* Free the texts and parameters of a request. */
-void domi_sqlite_clear_request(domus_sql_request *request);
+void domi_sqlite_free_texts_of_request(domus_sql_request *request);
 
 #endif

@@ -19,7 +19,7 @@
 /* the call of the TLS stage that runs on this thread; NULL: none */
 static _Thread_local domi_tls_call *running;
 
-void domi_tls_begin_call_of_stage(domi_tls_call *call, domi_tls_state *state, domus_wire *wire)
+void domi_tls_set_call_that_bio_serves(domi_tls_call *call, domi_tls_state *state, domus_wire *wire)
 {
     call->outer = running;
     call->state = state;
@@ -34,7 +34,7 @@ void domi_tls_begin_call_of_stage(domi_tls_call *call, domi_tls_state *state, do
         ERR_clear_error();
 }
 
-void domi_tls_end_call_of_stage(const domi_tls_call *call)
+void domi_tls_restore_outer_call_of_bio(const domi_tls_call *call)
 {
     running = call->outer;
 }
@@ -86,7 +86,7 @@ static int write_bytes_for_openssl(BIO *bio, const char *from, int size)
     return size;
 }
 
-static long answer_control_of_bio(BIO *bio, int command, long number, void *pointer)
+static long answer_only_flush_of_bio(BIO *bio, int command, long number, void *pointer)
 {
     (void)bio, (void)number, (void)pointer;
     return command == BIO_CTRL_FLUSH;
@@ -103,7 +103,7 @@ static void make_bio_method(void)
         return;
     BIO_meth_set_read(made, read_record_for_openssl);
     BIO_meth_set_write(made, write_bytes_for_openssl);
-    BIO_meth_set_ctrl(made, answer_control_of_bio);
+    BIO_meth_set_ctrl(made, answer_only_flush_of_bio);
     method = made;
 }
 
@@ -119,7 +119,7 @@ static BIO *make_bio_of_shard(void)
     return bio;
 }
 
-int domi_tls_connect_to_bio_of_shard(domi_tls_state *state)
+int domi_tls_set_bio_of_connection(domi_tls_state *state)
 {
     domi_tls_shard *shard = SSL_CTX_get_app_data(SSL_get_SSL_CTX(state->ssl));
 

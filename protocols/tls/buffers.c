@@ -16,7 +16,7 @@ static void free_record_buffers(domi_tls_state *state)
     (void)SSL_free_buffers(state->ssl);
 }
 
-void domi_tls_let_keep_buffers(domi_tls_state *state)
+void domi_tls_keep_buffers_in_place_of_oldest(domi_tls_state *state)
 {
     if (state->place != 0)
         return;
@@ -35,7 +35,7 @@ void domi_tls_let_keep_buffers(domi_tls_state *state)
     SSL_clear_mode(state->ssl, SSL_MODE_RELEASE_BUFFERS);
 }
 
-void domi_tls_remove_from_keepers(domi_tls_state *state)
+void domi_tls_stop_keeping_buffers(domi_tls_state *state)
 {
     if (state->place != 0)
         shard_of_connection_state(state)->keepers[state->place - 1] = NULL;

@@ -12,9 +12,9 @@
 #include "protocols/tls/tls.h"
 
 /* Let a connection keep OpenSSL's buffers after each record. Its handshake must be done. */
-void domi_tls_let_keep_buffers(domi_tls_state *state);
+void domi_tls_keep_buffers_in_place_of_oldest(domi_tls_state *state);
 
 /* Take a connection that is about to end out of its shard's `keepers`. */
-void domi_tls_remove_from_keepers(domi_tls_state *state);
+void domi_tls_stop_keeping_buffers(domi_tls_state *state);
 
 #endif

@@ -16,7 +16,7 @@ int domi_tls_encrypt_and_send(domi_tls_call *call, const char *bytes, size_t siz
 
 /* End the reading of a record from which OpenSSL gives no further bytes. `passed` bytes of it were
  * passed to the next stage. */
-static int end_reading_of_record(domi_tls_call *call, size_t passed)
+static int end_record_or_note_end_of_tls(domi_tls_call *call, size_t passed)
 {
     if (domi_tls_needs_call_more_bytes(call, 0))
         return (int)passed;
@@ -33,13 +33,13 @@ int domi_tls_decrypt_record(domi_tls_call *call, size_t record_size)
     size_t passed = 0;
     size_t size;
 
-    domi_tls_let_keep_buffers(call->state);
+    domi_tls_keep_buffers_in_place_of_oldest(call->state);
     while (call->in_size != 0 || SSL_has_pending(ssl) == 1) {
         char *to = domus_wire_pass_space(call->wire, room);
         if (to == NULL)
             return -ENOMEM;
         if (SSL_read_ex(ssl, to, room, &size) != 1)
-            return end_reading_of_record(call, passed);
+            return end_record_or_note_end_of_tls(call, passed);
         domus_wire_passed(call->wire, size);
         passed += size;
     }

@@ -69,14 +69,15 @@ static domi_tls_shard *shard_of_connection(const SSL *ssl)
 
 /* Remember the server of a connection, so that its sessions are kept, and offer it a session that
  * was kept before. If there is no memory, neither is done. */
-static void offer_session_kept_for_server(domi_tls_state *state, const domi_tls_peer_name *server)
+static void remember_server_and_offer_kept_session(domi_tls_state *state,
+                                                   const domi_tls_peer_name *server)
 {
     state->taker.server = OPENSSL_memdup(server, offsetof(domi_tls_peer_name, host) + server->size);
     if (state->taker.server == NULL)
         return;
     SSL_SESSION *session = domi_tls_take_session_of_server(
-        &shard_of_connection(state->ssl)->sessions, server, domi_tls_clock_s());
-    domi_tls_extra *extra = session != NULL ? domi_tls_get_or_make_extra(state) : NULL;
+        &shard_of_connection(state->ssl)->sessions, server, domi_tls_seconds_since_boot());
+    domi_tls_extra *extra = session != NULL ? domi_tls_get_or_make_extra_state(state) : NULL;
     if (extra != NULL && SSL_set_session(state->ssl, session) == 1)
         extra->offered = session;
     else
@@ -101,11 +102,11 @@ int domi_tls_set_server_of_client(const domi_tls_call *call, const char *host)
     if (error == 0)
         error = require_name_of_server(state->ssl, server.host);
     if (error == 0 && !settings->no_tickets)
-        offer_session_kept_for_server(state, &server);
+        remember_server_and_offer_kept_session(state, &server);
     return error;
 }
 
-void domi_tls_end_handshake_of_client(domi_tls_state *state)
+void domi_tls_settle_offered_session(domi_tls_state *state)
 {
     domi_tls_extra *extra = state->extra;
 
@@ -114,8 +115,7 @@ void domi_tls_end_handshake_of_client(domi_tls_state *state)
     bool is_taken = state->phase == DOMI_TLS_OPEN && SSL_session_reused(state->ssl) == 1;
 
     if (!is_taken)
-        domi_tls_remove_unusable_session(&shard_of_connection(state->ssl)->sessions,
-                                         extra->offered);
+        domi_tls_remove_session_if_kept(&shard_of_connection(state->ssl)->sessions, extra->offered);
     SSL_SESSION_free(extra->offered);
     extra->offered = NULL;
 }

@@ -12,7 +12,7 @@ static _Thread_local char own_address;
 
 /* Remove one owner of a context's files. The last one frees the files. The caller does not hold the
  * lock. */
-static void remove_owner_of_files(domus_tls *tls, domi_tls_files *files)
+static void free_files_of_last_owner(domus_tls *tls, domi_tls_files *files)
 {
     if (files == NULL)
         return;
@@ -58,11 +58,12 @@ static int set_up_new_context(domus_tls *tls, const domus_tls_settings *settings
     if (error != 0)
         return error;
     tls->lock = CRYPTO_THREAD_lock_new();
-    tls->tickets = settings->tickets_of != NULL
-                       ? domi_tls_tickets_add_owner(settings->tickets_of->tickets)
-                       : domi_tls_tickets_new(tls->settings.ticket_time_s, domi_tls_clock_s());
+    tls->tickets =
+        settings->tickets_of != NULL
+            ? domi_tls_tickets_add_owner(settings->tickets_of->tickets)
+            : domi_tls_tickets_new(tls->settings.ticket_time_s, domi_tls_seconds_since_boot());
     if (tls->lock == NULL || tls->tickets == NULL)
-        return domi_tls_report_reason(report, -ENOMEM, "settings", "no memory");
+        return domi_tls_write_reason_and_return_error(report, -ENOMEM, "settings", "no memory");
     return read_and_check_files(tls, report, &tls->files);
 }
 
@@ -73,7 +74,7 @@ int domus_tls_new(const domus_tls_settings *settings, char *error, size_t error_
     domus_tls *tls = OPENSSL_zalloc(sizeof *tls);
 
     if (tls == NULL)
-        return domi_tls_report_reason(&report, -ENOMEM, "settings", "no memory");
+        return domi_tls_write_reason_and_return_error(&report, -ENOMEM, "settings", "no memory");
     int result = set_up_new_context(tls, settings, &report);
     if (result == 0)
         *ret_tls = tls;
@@ -98,13 +99,13 @@ int domus_tls_reload(domus_tls *tls, char *error, size_t error_size)
         tls->files = files;
     }
     (void)CRYPTO_THREAD_unlock(tls->lock);
-    remove_owner_of_files(tls, unused);
+    free_files_of_last_owner(tls, unused);
     return 0;
 }
 
 int domus_tls_rotate(domus_tls *tls)
 {
-    return domi_tls_tickets_rotate_keys(tls->tickets, domi_tls_clock_s());
+    return domi_tls_tickets_rotate_keys(tls->tickets, domi_tls_seconds_since_boot());
 }
 
 void domus_tls_free(domus_tls *tls)
@@ -115,10 +116,10 @@ void domus_tls_free(domus_tls *tls)
         tls->shards = shard->next;
         domi_tls_free_contexts_of_shard(shard);
         BIO_free(shard->bio);
-        remove_owner_of_files(tls, shard->files);
+        free_files_of_last_owner(tls, shard->files);
         OPENSSL_free(shard);
     }
-    remove_owner_of_files(tls, tls->files);
+    free_files_of_last_owner(tls, tls->files);
     domi_tls_tickets_remove_owner(tls->tickets);
     CRYPTO_THREAD_lock_free(tls->lock);
     domi_tls_settings_clear(&tls->settings);
@@ -171,11 +172,11 @@ static int renew_contexts_of_shard(domus_tls *tls, domi_tls_shard *shard, domi_t
     int error = domi_tls_make_contexts_of_shard(&made, &silent);
 
     if (error != 0) {
-        remove_owner_of_files(tls, files);
+        free_files_of_last_owner(tls, files);
         return shard->files != NULL ? 0 : error;
     }
     domi_tls_replace_contexts_of_shard(shard, &made);
-    remove_owner_of_files(tls, shard->files);
+    free_files_of_last_owner(tls, shard->files);
     shard->files = files;
     return 0;
 }
@@ -193,7 +194,7 @@ int domi_tls_get_openssl_context(domus_tls *tls, SSL_CTX **ret_context)
     if (shard == NULL)
         shard = add_shard_of_thread(tls);
     if (shard == NULL) {
-        remove_owner_of_files(tls, files);
+        free_files_of_last_owner(tls, files);
         return -ENOMEM;
     }
     int error = files != NULL ? renew_contexts_of_shard(tls, shard, files) : 0;

@@ -4,7 +4,7 @@
 
 #include <openssl/crypto.h>
 
-domi_tls_extra *domi_tls_get_or_make_extra(domi_tls_state *state)
+domi_tls_extra *domi_tls_get_or_make_extra_state(domi_tls_state *state)
 {
     if (state->extra == NULL)
         state->extra = OPENSSL_zalloc(sizeof *state->extra);
@@ -13,7 +13,7 @@ domi_tls_extra *domi_tls_get_or_make_extra(domi_tls_state *state)
     return state->extra;
 }
 
-void domi_tls_free_extra(domi_tls_state *state)
+void domi_tls_free_extra_state(domi_tls_state *state)
 {
     if (state->extra == NULL)
         return;

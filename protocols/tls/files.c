@@ -84,8 +84,8 @@ static int read_file_as_text(const char *path, size_t most, const domi_tls_repor
 
     result = open_regular_file(path, &file);
     if (result != 0)
-        return domi_tls_report_reason(report, result, path,
-                                      result == -EBADF ? "not a regular file" : strerror(-result));
+        return domi_tls_write_reason_and_return_error(
+            report, result, path, result == -EBADF ? "not a regular file" : strerror(-result));
     result = 1;
     /* stdio gets no buffer, because the buffer would keep a copy of the private key */
     setvbuf(file, NULL, _IONBF, 0);
@@ -96,8 +96,8 @@ static int read_file_as_text(const char *path, size_t most, const domi_tls_repor
         result = -EBADMSG;
     if (result < 0) {
         free_text_of_file(&text);
-        return domi_tls_report_reason(report, result, path,
-                                      result == -EBADMSG ? "the file is empty" : strerror(-result));
+        return domi_tls_write_reason_and_return_error(
+            report, result, path, result == -EBADMSG ? "the file is empty" : strerror(-result));
     }
     /* the memory behind the text is never read, but it is initialized with line ends */
     memset(text.bytes + used, '\n', text.size - used);
@@ -105,7 +105,7 @@ static int read_file_as_text(const char *path, size_t most, const domi_tls_repor
     return 0;
 }
 
-int domi_tls_refuse_password(char *text, int size, int writes, void *context)
+int domi_tls_answer_no_password(char *text, int size, int writes, void *context)
 {
     (void)text, (void)size, (void)writes, (void)context;
     return -1;
@@ -115,7 +115,7 @@ int domi_tls_refuse_password(char *text, int size, int writes, void *context)
 
 static X509 *read_next_certificate(BIO *bio)
 {
-    return PEM_read_bio_X509_AUX(bio, NULL, domi_tls_refuse_password, NULL);
+    return PEM_read_bio_X509_AUX(bio, NULL, domi_tls_answer_no_password, NULL);
 }
 
 static void free_names_of_authorities(STACK_OF(X509_NAME) * names)
@@ -183,7 +183,8 @@ static int read_authorities_of_files(domi_tls_files *files, const char *path,
     if (count < 0)
         error = domi_tls_report_openssl_reason(report, count, path);
     else if (count == 0)
-        error = domi_tls_report_reason(report, -EBADMSG, path, "it holds no certificate");
+        error = domi_tls_write_reason_and_return_error(report, -EBADMSG, path,
+                                                       "it holds no certificate");
     ERR_clear_error();
     if (error == 0 &&
         EVP_Digest(text.bytes, text.size, files->session_id, NULL, EVP_sha256(), NULL) != 1)
@@ -253,7 +254,7 @@ int domi_tls_files_read(const domi_tls_settings *settings, const domi_tls_report
     domi_tls_files *files = OPENSSL_zalloc(sizeof *files);
 
     if (files == NULL)
-        return domi_tls_report_reason(report, -ENOMEM, "files", "no memory");
+        return domi_tls_write_reason_and_return_error(report, -ENOMEM, "files", "no memory");
     files->owners = 1;
     int error = read_all_files(settings, report, files);
     if (error == 0) {
@@ -261,7 +262,7 @@ int domi_tls_files_read(const domi_tls_settings *settings, const domi_tls_report
         return 0;
     }
     if (error == -ENOMEM)
-        domi_tls_report_reason(report, error, "files", "no memory");
+        domi_tls_write_reason_and_return_error(report, error, "files", "no memory");
     domi_tls_files_free(files);
     return error;
 }

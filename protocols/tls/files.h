@@ -43,6 +43,6 @@ void domi_tls_files_free(domi_tls_files *files);
 /* The function that gives OpenSSL a password, used for every read of PEM: it always refuses,
  * because without it OpenSSL asks the terminal and waits. An encrypted text is refused even if its
  * password is empty. */
-int domi_tls_refuse_password(char *text, int size, int writes, void *context);
+int domi_tls_answer_no_password(char *text, int size, int writes, void *context);
 
 #endif

@@ -12,7 +12,7 @@
 
 /* --- what was agreed on ----------------------------------------------------------------------- */
 
-static int tell_info_of_connection(const domi_tls_state *state, domus_tls_info *ret_info)
+static int copy_info_of_connection(const domi_tls_state *state, domus_tls_info *ret_info)
 {
     const unsigned char *alpn = NULL;
     unsigned int alpn_size = 0;
@@ -39,18 +39,18 @@ static int tell_info_of_connection(const domi_tls_state *state, domus_tls_info *
 
 int domus_tls_info_of(domus_stack *stack, domus_channel *channel, domus_tls_info *ret_info)
 {
-    return tell_info_of_connection(domus_channel_stage_state(stack, channel, &domus_tls_stage),
+    return copy_info_of_connection(domus_channel_stage_state(stack, channel, &domus_tls_stage),
                                    ret_info);
 }
 
 int domus_tls_kit_info(domus_stage_kit *kit, domus_tls_info *ret_info)
 {
-    return tell_info_of_connection(domus_stage_kit_state(kit, &domus_tls_stage), ret_info);
+    return copy_info_of_connection(domus_stage_kit_state(kit, &domus_tls_stage), ret_info);
 }
 
 /* --- the certificate of the peer -------------------------------------------------------------- */
 
-static int tell_certificate_as_der(X509 *certificate, domus_slice *ret_der)
+static int copy_certificate_as_der(X509 *certificate, domus_slice *ret_der)
 {
     unsigned char *der = NULL;
     int size = i2d_X509(certificate, &der);
@@ -60,7 +60,7 @@ static int tell_certificate_as_der(X509 *certificate, domus_slice *ret_der)
     return error;
 }
 
-static int tell_subject_of_certificate(X509 *certificate, domus_slice *ret_subject)
+static int copy_subject_of_certificate(X509 *certificate, domus_slice *ret_subject)
 {
     BIO *bio = BIO_new(BIO_s_mem());
     char *text;
@@ -101,7 +101,7 @@ static void add_address_of_certificate(domus_appender *names, const ASN1_OCTET_S
         (void)domus_append_text(names, "IP:%s\n", text);
 }
 
-static int tell_names_of_certificate(X509 *certificate, domus_slice *ret_names)
+static int list_names_of_certificate(X509 *certificate, domus_slice *ret_names)
 {
     domus_appender names = {0};
     GENERAL_NAMES *all = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
@@ -121,7 +121,7 @@ static int tell_names_of_certificate(X509 *certificate, domus_slice *ret_names)
     return domus_append_end(&names, ret_names);
 }
 
-static int tell_certificate_of_peer(const domi_tls_state *state, domus_tls_peer *ret_peer)
+static int copy_certificate_of_peer(const domi_tls_state *state, domus_tls_peer *ret_peer)
 {
     domus_tls_peer peer = {0};
 
@@ -131,11 +131,11 @@ static int tell_certificate_of_peer(const domi_tls_state *state, domus_tls_peer 
     if (certificate == NULL || SSL_is_init_finished(state->ssl) != 1)
         return -ENODATA;
     ERR_clear_error();
-    int error = tell_certificate_as_der(certificate, &peer.der);
+    int error = copy_certificate_as_der(certificate, &peer.der);
     if (error == 0)
-        error = tell_subject_of_certificate(certificate, &peer.subject);
+        error = copy_subject_of_certificate(certificate, &peer.subject);
     if (error == 0)
-        error = tell_names_of_certificate(certificate, &peer.names);
+        error = list_names_of_certificate(certificate, &peer.names);
     ERR_clear_error();
     if (error != 0)
         domus_tls_peer_free(&peer);
@@ -146,13 +146,13 @@ static int tell_certificate_of_peer(const domi_tls_state *state, domus_tls_peer 
 
 int domus_tls_peer_of(domus_stack *stack, domus_channel *channel, domus_tls_peer *ret_peer)
 {
-    return tell_certificate_of_peer(domus_channel_stage_state(stack, channel, &domus_tls_stage),
+    return copy_certificate_of_peer(domus_channel_stage_state(stack, channel, &domus_tls_stage),
                                     ret_peer);
 }
 
 int domus_tls_kit_peer(domus_stage_kit *kit, domus_tls_peer *ret_peer)
 {
-    return tell_certificate_of_peer(domus_stage_kit_state(kit, &domus_tls_stage), ret_peer);
+    return copy_certificate_of_peer(domus_stage_kit_state(kit, &domus_tls_stage), ret_peer);
 }
 
 void domus_tls_peer_free(domus_tls_peer *peer)

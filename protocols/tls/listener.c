@@ -77,14 +77,15 @@ static int split_list_at_commas(const domi_tls_report *report, const char *key, 
         return 0;
     list->text = OPENSSL_strdup(from);
     if (list->text == NULL)
-        return domi_tls_report_reason(report, -ENOMEM, key, "no memory");
+        return domi_tls_write_reason_and_return_error(report, -ENOMEM, key, "no memory");
     for (char *rest = list->text; rest != NULL;) {
         char *item = strsep(&rest, ",");
         if (list->count == DOMUS_TLS_CERTIFICATES_MAX)
-            return domi_tls_report_reason(report, -EINVAL, key, "more than 64");
+            return domi_tls_write_reason_and_return_error(report, -EINVAL, key, "more than 64");
         item = trim_blanks(item);
         if (item[0] == '\0')
-            return domi_tls_report_reason(report, -EINVAL, key, "an element is empty");
+            return domi_tls_write_reason_and_return_error(report, -EINVAL, key,
+                                                          "an element is empty");
         list->items[list->count++] = item;
     }
     list->items[list->count] = NULL;
@@ -102,10 +103,11 @@ static void free_lists_of_settings(domi_tls_lists *lists)
 static int set_certificates_of_settings(const domi_tls_report *report, domi_tls_lists *lists)
 {
     if (lists->certs.count == 0)
-        return domi_tls_report_reason(report, -EINVAL, "tls.certFile", "is missing");
+        return domi_tls_write_reason_and_return_error(report, -EINVAL, "tls.certFile",
+                                                      "is missing");
     if (lists->keys.count != 0 && lists->keys.count != lists->certs.count)
-        return domi_tls_report_reason(report, -EINVAL, "tls.keyFile",
-                                      "has to have as many files as certFile");
+        return domi_tls_write_reason_and_return_error(report, -EINVAL, "tls.keyFile",
+                                                      "has to have as many files as certFile");
     for (uint32_t i = 0; i < lists->certs.count; i++)
         lists->certificates[i] = (domus_tls_certificate){
             lists->certs.items[i], lists->keys.count != 0 ? lists->keys.items[i] : NULL};
@@ -130,11 +132,13 @@ static int read_listener_settings(const domus_listener_config *listener,
         error = split_list_at_commas(report, "tls.clientCaFile", listener->tls.client_ca_file,
                                      &lists->authorities);
     if (error == 0 && lists->authorities.count > 1)
-        error = domi_tls_report_reason(report, -EINVAL, "tls.clientCaFile", "has to be one file");
+        error = domi_tls_write_reason_and_return_error(report, -EINVAL, "tls.clientCaFile",
+                                                       "has to be one file");
     if (error == 0)
         error = set_certificates_of_settings(report, lists);
     if (error == 0 && omits && lists->authorities.count == 0)
-        error = domi_tls_report_reason(report, -EINVAL, "tls.clients", "needs clientCaFile");
+        error = domi_tls_write_reason_and_return_error(report, -EINVAL, "tls.clients",
+                                                       "needs clientCaFile");
     if (error != 0)
         return error;
     lists->settings = (domus_tls_settings){
@@ -152,14 +156,14 @@ static int read_listener_settings(const domus_listener_config *listener,
 
 /* Read the value of a key that is the name of one file, or empty, into a list. A comma is a part of
  * the name. */
-static int read_file_name(const domi_tls_report *report, const char *key, const char *from,
-                          domi_tls_list *list)
+static int copy_file_name_into_list(const domi_tls_report *report, const char *key,
+                                    const char *from, domi_tls_list *list)
 {
     if (is_text_blank(from))
         return 0;
     list->text = OPENSSL_strdup(from);
     if (list->text == NULL)
-        return domi_tls_report_reason(report, -ENOMEM, key, "no memory");
+        return domi_tls_write_reason_and_return_error(report, -ENOMEM, key, "no memory");
     list->items[0] = list->text;
     list->count = 1;
     return 0;
@@ -170,14 +174,17 @@ static int read_client_settings(const domus_servers_tls_config *settings,
                                 const domi_tls_report *report, domi_tls_lists *lists)
 {
     lists->authorities_key = "tls.caFile";
-    int error = read_file_name(report, "tls.certFile", settings->cert_file, &lists->certs);
+    int error =
+        copy_file_name_into_list(report, "tls.certFile", settings->cert_file, &lists->certs);
 
     if (error == 0)
-        error = read_file_name(report, "tls.keyFile", settings->key_file, &lists->keys);
+        error = copy_file_name_into_list(report, "tls.keyFile", settings->key_file, &lists->keys);
     if (error == 0)
-        error = read_file_name(report, "tls.caFile", settings->ca_file, &lists->authorities);
+        error =
+            copy_file_name_into_list(report, "tls.caFile", settings->ca_file, &lists->authorities);
     if (error == 0 && lists->certs.count == 0 && lists->keys.count != 0)
-        error = domi_tls_report_reason(report, -EINVAL, "tls.keyFile", "needs certFile");
+        error = domi_tls_write_reason_and_return_error(report, -EINVAL, "tls.keyFile",
+                                                       "needs certFile");
     if (error == 0 && lists->certs.count != 0)
         error = set_certificates_of_settings(report, lists);
     if (error != 0)
@@ -212,8 +219,8 @@ static bool is_reason_about_element_of_list(const char *reason, const domi_tls_l
 }
 
 /* Report the error text of a context under the key of the configuration that it is about. */
-static int report_error_with_key(const domi_tls_report *report, int error,
-                                 const domi_tls_lists *lists, const char *reason)
+static int report_error_under_key_it_is_about(const domi_tls_report *report, int error,
+                                              const domi_tls_lists *lists, const char *reason)
 {
     static const struct {
         const char *field, *key;
@@ -224,15 +231,16 @@ static int report_error_with_key(const domi_tls_report *report, int error,
 
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
         if (is_reason_about_subject(reason, fields[i].field))
-            return domi_tls_report_reason(report, error, fields[i].key,
-                                          reason + strlen(fields[i].field) + 2);
+            return domi_tls_write_reason_and_return_error(report, error, fields[i].key,
+                                                          reason + strlen(fields[i].field) + 2);
     if (is_reason_about_element_of_list(reason, &lists->keys))
-        return domi_tls_report_reason(report, error, "tls.keyFile", reason);
+        return domi_tls_write_reason_and_return_error(report, error, "tls.keyFile", reason);
     if (is_reason_about_element_of_list(reason, &lists->certs))
-        return domi_tls_report_reason(report, error, "tls.certFile", reason);
+        return domi_tls_write_reason_and_return_error(report, error, "tls.certFile", reason);
     if (is_reason_about_element_of_list(reason, &lists->authorities))
-        return domi_tls_report_reason(report, error, lists->authorities_key, reason);
-    return domi_tls_report_reason(report, error, "tls", reason);
+        return domi_tls_write_reason_and_return_error(report, error, lists->authorities_key,
+                                                      reason);
+    return domi_tls_write_reason_and_return_error(report, error, "tls", reason);
 }
 
 /* --- contexts --------------------------------------------------------------------------------- */
@@ -247,7 +255,7 @@ static int make_context_of_settings(int error, const domi_tls_report *report, do
     if (error != 0)
         return error;
     error = domus_tls_new(&lists->settings, reason, sizeof reason, ret_tls);
-    return error != 0 ? report_error_with_key(report, error, lists, reason) : 0;
+    return error != 0 ? report_error_under_key_it_is_about(report, error, lists, reason) : 0;
 }
 
 int domus_tls_new_of_listener(const domus_listener_config *listener, char *error, size_t error_size,
@@ -257,7 +265,7 @@ int domus_tls_new_of_listener(const domus_listener_config *listener, char *error
     domi_tls_lists *lists = OPENSSL_zalloc(sizeof *lists);
 
     if (lists == NULL)
-        return domi_tls_report_reason(&report, -ENOMEM, "tls", "no memory");
+        return domi_tls_write_reason_and_return_error(&report, -ENOMEM, "tls", "no memory");
     int result = make_context_of_settings(read_listener_settings(listener, &report, lists), &report,
                                           lists, ret_tls);
     free_lists_of_settings(lists);
@@ -312,7 +320,7 @@ static int open_front_of_listener(const domus_listener_config *listener, char *e
         return 0;
     domi_tls_front *front = OPENSSL_zalloc(sizeof *front);
     if (front == NULL)
-        return domi_tls_report_reason(&report, -ENOMEM, "tls", "no memory");
+        return domi_tls_write_reason_and_return_error(&report, -ENOMEM, "tls", "no memory");
     return make_context_and_stages_of_front(
         front, read_listener_settings(listener, &report, &front->lists), &report, ret_state,
         ret_stages);
@@ -330,11 +338,11 @@ static int open_front_of_client(const domus_servers_tls_config *settings, char *
     if (!settings->enabled)
         return 0;
     if (host != NULL && (strlen(host) >= HOST_SIZE || host[0] == '.'))
-        return domi_tls_report_reason(&report, -EINVAL, "tls.serverName",
-                                      "not the name of a server");
+        return domi_tls_write_reason_and_return_error(&report, -EINVAL, "tls.serverName",
+                                                      "not the name of a server");
     domi_tls_front *front = OPENSSL_zalloc(sizeof *front);
     if (front == NULL)
-        return domi_tls_report_reason(&report, -ENOMEM, "tls", "no memory");
+        return domi_tls_write_reason_and_return_error(&report, -ENOMEM, "tls", "no memory");
     if (host != NULL) {
         memcpy(front->host, host, strlen(host) + 1);
         front->options.host = front->host;
@@ -351,7 +359,8 @@ static int reload_files_of_front(void *state, char *error, size_t error_size)
     char reason[REASON_SIZE];
     int result = domus_tls_reload(front->tls, reason, sizeof reason);
 
-    return result != 0 ? report_error_with_key(&report, result, &front->lists, reason) : 0;
+    return result != 0 ? report_error_under_key_it_is_about(&report, result, &front->lists, reason)
+                       : 0;
 }
 
 const domus_front domus_tls_front = {open_front_of_listener, reload_files_of_front,

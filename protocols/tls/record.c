@@ -72,7 +72,7 @@ int domi_tls_check_head_of_record(const domi_tls_state *state, const char *bytes
 /* Empty OpenSSL's queue of errors. Returns the last error of TLS itself, because errors before it
  * come from lower parts, such as a wrong signature; without an error of TLS the first error; 0 if
  * the queue was empty. */
-static unsigned long pop_errors_of_openssl(bool *ret_no_memory)
+static unsigned long pop_all_errors_and_return_main_one(bool *ret_no_memory)
 {
     unsigned long reason = 0;
     unsigned long each = ERR_get_error();
@@ -111,11 +111,11 @@ static int errno_of_reason(unsigned long reason)
 
 /* Record that a connection has failed for `reason`, a constant. The alert that the current call has
  * written is kept until `finish` sends it; if there is no memory for it, the peer gets no alert. */
-static void record_failure_of_connection(domi_tls_call *call, const char *reason)
+static void note_failure_and_keep_its_alert(domi_tls_call *call, const char *reason)
 {
     domi_tls_state *state = call->state;
     domi_tls_extra *extra =
-        call->alert_size != 0 ? domi_tls_get_or_make_extra(state) : state->extra;
+        call->alert_size != 0 ? domi_tls_get_or_make_extra_state(state) : state->extra;
 
     state->phase = DOMI_TLS_FAILED;
     state->failure = reason;
@@ -128,13 +128,13 @@ static void record_failure_of_connection(domi_tls_call *call, const char *reason
 int domi_tls_fail_by_openssl_error(domi_tls_call *call)
 {
     domi_tls_state *state = call->state;
-    unsigned long reason = pop_errors_of_openssl(&call->no_memory);
+    unsigned long reason = pop_all_errors_and_return_main_one(&call->no_memory);
     const char *text = reason != 0 ? ERR_reason_error_string(reason) : NULL;
     long verified = SSL_get_verify_result(state->ssl);
 
     if (ERR_GET_REASON(reason) == SSL_R_CERTIFICATE_VERIFY_FAILED && verified != X509_V_OK)
         text = X509_verify_cert_error_string(verified);
-    record_failure_of_connection(call, text != NULL ? text : "no reason is known");
+    note_failure_and_keep_its_alert(call, text != NULL ? text : "no reason is known");
     return call->no_memory ? -ENOMEM : errno_of_reason(reason);
 }
 
@@ -160,6 +160,6 @@ int domi_tls_fail_with_alert(domi_tls_call *call, int error, unsigned char alert
         memcpy(call->alert, record, sizeof record);
         call->alert_size = sizeof record;
     }
-    record_failure_of_connection(call, reason);
+    note_failure_and_keep_its_alert(call, reason);
     return error;
 }

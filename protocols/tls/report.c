@@ -5,8 +5,8 @@
 #include <openssl/err.h>
 #include <stdio.h>
 
-int domi_tls_report_reason(const domi_tls_report *report, int error, const char *subject,
-                           const char *reason)
+int domi_tls_write_reason_and_return_error(const domi_tls_report *report, int error,
+                                           const char *subject, const char *reason)
 {
     if (report->size != 0)
         snprintf(report->text, report->size, "%s: %s", subject, reason);
@@ -20,7 +20,8 @@ int domi_tls_report_openssl_reason(const domi_tls_report *report, int error, con
 
     if (ERR_GET_REASON(first) == ERR_R_MALLOC_FAILURE)
         error = -ENOMEM;
-    domi_tls_report_reason(report, error, subject, reason != NULL ? reason : "no reason is known");
+    domi_tls_write_reason_and_return_error(report, error, subject,
+                                           reason != NULL ? reason : "no reason is known");
     ERR_clear_error();
     return error;
 }

@@ -15,8 +15,8 @@ typedef struct domi_tls_report {
 } domi_tls_report;
 
 /* Write "SUBJECT: REASON" as the report of a failure. Returns `error`. */
-int domi_tls_report_reason(const domi_tls_report *report, int error, const char *subject,
-                           const char *reason);
+int domi_tls_write_reason_and_return_error(const domi_tls_report *report, int error,
+                                           const char *subject, const char *reason);
 
 /* Report the reason of the first error in OpenSSL's queue, and empty the queue. Returns `error`, or
  * -ENOMEM if the reason is that memory is short. */

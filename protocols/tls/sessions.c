@@ -114,7 +114,7 @@ SSL_SESSION *domi_tls_take_session_of_server(domi_tls_sessions *sessions,
     return NULL;
 }
 
-void domi_tls_remove_unusable_session(domi_tls_sessions *sessions, const SSL_SESSION *session)
+void domi_tls_remove_session_if_kept(domi_tls_sessions *sessions, const SSL_SESSION *session)
 {
     domi_tls_session **place = &sessions->newest;
 

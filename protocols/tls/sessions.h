@@ -50,7 +50,7 @@ SSL_SESSION *domi_tls_take_session_of_server(domi_tls_sessions *sessions,
 
 /* Remove a session from the list, because a handshake with it has failed, or the server did not
  * accept it. */
-void domi_tls_remove_unusable_session(domi_tls_sessions *sessions, const SSL_SESSION *session);
+void domi_tls_remove_session_if_kept(domi_tls_sessions *sessions, const SSL_SESSION *session);
 
 /* Remove all sessions from the list. */
 void domi_tls_remove_all_sessions(domi_tls_sessions *sessions);

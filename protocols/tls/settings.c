@@ -17,7 +17,7 @@ static int copy_number_in_range(const domi_tls_report *report, const char *field
     uint32_t number = given != 0 ? given : otherwise;
 
     if (number < least || number > most)
-        return domi_tls_report_reason(report, -EINVAL, field, "out of its range");
+        return domi_tls_write_reason_and_return_error(report, -EINVAL, field, "out of its range");
     *ret_number = number;
     return 0;
 }
@@ -37,19 +37,22 @@ static int copy_role_and_verification(const domus_tls_settings *from, domi_tls_s
     settings->is_server = from->role == DOMUS_ROLE_SERVER;
     settings->verify = from->verify;
     if (!settings->is_server && from->role != DOMUS_ROLE_CLIENT)
-        return domi_tls_report_reason(report, -EINVAL, "role", "neither server nor client");
+        return domi_tls_write_reason_and_return_error(report, -EINVAL, "role",
+                                                      "neither server nor client");
     if (from->verify > DOMUS_TLS_VERIFY_REQUIRED)
-        return domi_tls_report_reason(report, -EINVAL, "verify", "out of its range");
+        return domi_tls_write_reason_and_return_error(report, -EINVAL, "verify",
+                                                      "out of its range");
     if (from->verify == DOMUS_TLS_VERIFY_DEFAULT)
         settings->verify = !settings->is_server || from->ca_file != NULL ? DOMUS_TLS_VERIFY_REQUIRED
                                                                          : DOMUS_TLS_VERIFY_NONE;
     if (!settings->is_server && from->verify == DOMUS_TLS_VERIFY_OPTIONAL)
-        return domi_tls_report_reason(report, -EINVAL, "verify",
-                                      "a server always has a certificate");
+        return domi_tls_write_reason_and_return_error(report, -EINVAL, "verify",
+                                                      "a server always has a certificate");
     if (settings->is_server && settings->verify != DOMUS_TLS_VERIFY_NONE && from->ca_file == NULL)
-        return domi_tls_report_reason(report, -EINVAL, "verify", "needs ca_file");
+        return domi_tls_write_reason_and_return_error(report, -EINVAL, "verify", "needs ca_file");
     if (from->min_version > DOMUS_TLS_1_3)
-        return domi_tls_report_reason(report, -EINVAL, "min_version", "out of its range");
+        return domi_tls_write_reason_and_return_error(report, -EINVAL, "min_version",
+                                                      "out of its range");
     settings->min_version = from->min_version;
     return 0;
 }
@@ -62,11 +65,13 @@ static int copy_names_of_certificate_files(const domus_tls_settings *from,
     int error = 0;
 
     if (from->certificates_count > most || (settings->is_server && from->certificates_count == 0))
-        return domi_tls_report_reason(report, -EINVAL, "certificates_count", "out of its range");
+        return domi_tls_write_reason_and_return_error(report, -EINVAL, "certificates_count",
+                                                      "out of its range");
     for (uint32_t i = 0; error == 0 && i < from->certificates_count; i++) {
         const domus_tls_certificate *each = &from->certificates[i];
         if (each->cert_file == NULL)
-            return domi_tls_report_reason(report, -EINVAL, "certificates", "cert_file is missing");
+            return domi_tls_write_reason_and_return_error(report, -EINVAL, "certificates",
+                                                          "cert_file is missing");
         settings->count = i + 1;
         error = copy_text_of_settings(each->cert_file, &settings->cert_files[i]);
         if (error == 0)
@@ -82,9 +87,11 @@ static int copy_names_for_alpn(const char *const *alpn, domi_tls_settings *setti
     for (uint32_t i = 0; alpn != NULL && alpn[i] != NULL; i++) {
         size_t size = strlen(alpn[i]);
         if (i == DOMI_TLS_ALPN_MAX)
-            return domi_tls_report_reason(report, -EINVAL, "alpn", "too many names");
+            return domi_tls_write_reason_and_return_error(report, -EINVAL, "alpn",
+                                                          "too many names");
         if (size == 0 || size > DOMI_TLS_NAME_MAX)
-            return domi_tls_report_reason(report, -EINVAL, "alpn", "a name is empty or too long");
+            return domi_tls_write_reason_and_return_error(report, -EINVAL, "alpn",
+                                                          "a name is empty or too long");
         settings->alpn[settings->alpn_size++] = (unsigned char)size;
         memcpy(settings->alpn + settings->alpn_size, alpn[i], size);
         settings->alpn_size += (uint32_t)size;
@@ -144,7 +151,7 @@ int domi_tls_settings_copy(const domus_tls_settings *from, domi_tls_settings *se
     if (error == 0)
         error = copy_texts_of_settings(from, settings);
     if (error == -ENOMEM)
-        domi_tls_report_reason(report, error, "settings", "no memory");
+        domi_tls_write_reason_and_return_error(report, error, "settings", "no memory");
     if (error != 0)
         domi_tls_settings_clear(settings);
     return error;

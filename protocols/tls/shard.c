@@ -46,8 +46,8 @@ static int select_protocol_by_alpn(SSL *ssl, const unsigned char **ret_name,
     return SSL_TLSEXT_ERR_OK;
 }
 
-static int seal_or_open_ticket(SSL *ssl, unsigned char *name, unsigned char *iv,
-                               EVP_CIPHER_CTX *sealer, EVP_MAC_CTX *mac, int seals)
+static int begin_to_seal_or_open_ticket(SSL *ssl, unsigned char *name, unsigned char *iv,
+                                        EVP_CIPHER_CTX *sealer, EVP_MAC_CTX *mac, int seals)
 {
     const domi_tls_shard *shard = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
 
@@ -62,9 +62,10 @@ static int seal_or_open_ticket(SSL *ssl, unsigned char *name, unsigned char *iv,
 /* Accept or refuse the session of a client's ticket. Each resumption brings a new ticket, so a
  * client could go on for ever without showing its certificate again. Therefore a session ends when
  * the client's certificate does (RFC 8446, 4.6.1). */
-static SSL_TICKET_RETURN check_resumed_session(SSL *ssl, SSL_SESSION *session,
-                                               const unsigned char *name, size_t name_size,
-                                               SSL_TICKET_STATUS status, void *none)
+static SSL_TICKET_RETURN accept_or_refuse_session_of_ticket(SSL *ssl, SSL_SESSION *session,
+                                                            const unsigned char *name,
+                                                            size_t name_size,
+                                                            SSL_TICKET_STATUS status, void *none)
 {
     const X509 *shown = session != NULL ? SSL_SESSION_get0_peer(session) : NULL;
 
@@ -81,11 +82,11 @@ static SSL_TICKET_RETURN check_resumed_session(SSL *ssl, SSL_SESSION *session,
  * hundreds of tickets, each of which costs much more than an empty record, so they are counted. A
  * connection from before a reload has another context than the shard has now, so its sessions
  * belong to other certificates and are not kept. */
-static int keep_session_of_server(SSL *ssl, SSL_SESSION *session)
+static int count_ticket_and_keep_session(SSL *ssl, SSL_SESSION *session)
 {
     domi_tls_taker *taker = SSL_get_app_data(ssl);
     domi_tls_shard *shard = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
-    uint64_t now_s = domi_tls_clock_s();
+    uint64_t now_s = domi_tls_seconds_since_boot();
 
     taker->tickets++;
     if (taker->server == NULL || SSL_get_SSL_CTX(ssl) != shard->contexts[0])
@@ -102,12 +103,12 @@ static int use_certificate_chain(SSL_CTX *context, const domi_tls_text *text)
 {
     BIO *bio = BIO_new_mem_buf(text->bytes, (int)text->size);
     X509 *each =
-        bio != NULL ? PEM_read_bio_X509_AUX(bio, NULL, domi_tls_refuse_password, NULL) : NULL;
+        bio != NULL ? PEM_read_bio_X509_AUX(bio, NULL, domi_tls_answer_no_password, NULL) : NULL;
     bool is_used = each != NULL && SSL_CTX_use_certificate(context, each) == 1;
 
     X509_free(each);
     while (is_used &&
-           (each = PEM_read_bio_X509(bio, NULL, domi_tls_refuse_password, NULL)) != NULL) {
+           (each = PEM_read_bio_X509(bio, NULL, domi_tls_answer_no_password, NULL)) != NULL) {
         is_used = SSL_CTX_add0_chain_cert(context, each) == 1;
         if (!is_used)
             X509_free(each);
@@ -124,14 +125,14 @@ static int use_private_key(SSL_CTX *context, const domi_tls_text *text,
 {
     BIO *bio = BIO_new_mem_buf(text->bytes, (int)text->size);
     EVP_PKEY *key =
-        bio != NULL ? PEM_read_bio_PrivateKey(bio, NULL, domi_tls_refuse_password, NULL) : NULL;
+        bio != NULL ? PEM_read_bio_PrivateKey(bio, NULL, domi_tls_answer_no_password, NULL) : NULL;
     int error = 0;
 
     if (bio == NULL)
         error = domi_tls_report_openssl_reason(report, -ENOMEM, file);
     else if (key == NULL)
-        error =
-            domi_tls_report_reason(report, -EBADMSG, file, "no private key, or an encrypted one");
+        error = domi_tls_write_reason_and_return_error(report, -EBADMSG, file,
+                                                       "no private key, or an encrypted one");
     else if (SSL_CTX_use_PrivateKey(context, key) != 1)
         error = domi_tls_report_openssl_reason(report, -EBADMSG, file);
     EVP_PKEY_free(key);
@@ -139,8 +140,8 @@ static int use_private_key(SSL_CTX *context, const domi_tls_text *text,
     return error;
 }
 
-static int use_files_of_certificate(const domi_tls_shard *shard, SSL_CTX *context, uint32_t index,
-                                    const domi_tls_report *report)
+static int load_certificate_and_key_into_context(const domi_tls_shard *shard, SSL_CTX *context,
+                                                 uint32_t index, const domi_tls_report *report)
 {
     const domi_tls_settings *settings = shard->settings;
 
@@ -169,7 +170,9 @@ static int set_ciphers_after_check(SSL_CTX *context, const char *list,
         if (is_name && (size >= sizeof name || set(context, name) != 1)) {
             int error = domi_tls_report_openssl_reason(report, -EINVAL, what);
             snprintf(reason, sizeof reason, "OpenSSL has no '%s'", name);
-            return error == -EINVAL ? domi_tls_report_reason(report, error, what, reason) : error;
+            return error == -EINVAL
+                       ? domi_tls_write_reason_and_return_error(report, error, what, reason)
+                       : error;
         }
         at += size + (at[size] != '\0');
     }
@@ -177,8 +180,8 @@ static int set_ciphers_after_check(SSL_CTX *context, const char *list,
 }
 
 /* Set the options of a context that are the same for servers and clients. */
-static int set_common_options(const domi_tls_settings *settings, SSL_CTX *context,
-                              const domi_tls_report *report)
+static int set_options_of_server_and_client(const domi_tls_settings *settings, SSL_CTX *context,
+                                            const domi_tls_report *report)
 {
     int least = settings->min_version == DOMUS_TLS_1_3 ? TLS1_3_VERSION : TLS1_2_VERSION;
 
@@ -231,8 +234,8 @@ static int configure_server_context(domi_tls_shard *shard, SSL_CTX *context)
     if (SSL_CTX_set_session_id_context(context, shard->files->session_id,
                                        sizeof shard->files->session_id) != 1 ||
         SSL_CTX_set_num_tickets(context, settings->no_tickets ? 0 : TICKETS_SENT) != 1 ||
-        SSL_CTX_set_tlsext_ticket_key_evp_cb(context, seal_or_open_ticket) != 1 ||
-        SSL_CTX_set_session_ticket_cb(context, NULL, check_resumed_session, NULL) != 1)
+        SSL_CTX_set_tlsext_ticket_key_evp_cb(context, begin_to_seal_or_open_ticket) != 1 ||
+        SSL_CTX_set_session_ticket_cb(context, NULL, accept_or_refuse_session_of_ticket, NULL) != 1)
         return -ENOMEM;
     if (settings->alpn_size != 0)
         SSL_CTX_set_alpn_select_cb(context, select_protocol_by_alpn, (void *)(uintptr_t)settings);
@@ -243,10 +246,10 @@ static int configure_server_context(domi_tls_shard *shard, SSL_CTX *context)
 
 static int configure_client_context(const domi_tls_settings *settings, SSL_CTX *context)
 {
-    /* A client needs this even with `no_tickets`, because keep_session_of_server() counts tickets
-     * that are not kept. */
+    /* A client needs this even with `no_tickets`, because count_ticket_and_keep_session() counts
+     * tickets that are not kept. */
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
-    SSL_CTX_sess_set_new_cb(context, keep_session_of_server);
+    SSL_CTX_sess_set_new_cb(context, count_ticket_and_keep_session);
     /* unlike other functions of OpenSSL, this one returns 0 on success */
     return settings->alpn_size == 0 ||
                    SSL_CTX_set_alpn_protos(context, settings->alpn, settings->alpn_size) == 0
@@ -265,9 +268,9 @@ static int make_context_of_openssl(domi_tls_shard *shard, uint32_t index,
     shard->contexts[index] = context;
     shard->count = index + 1;
     SSL_CTX_set_app_data(context, shard);
-    int error = set_common_options(settings, context, report);
+    int error = set_options_of_server_and_client(settings, context, report);
     if (error == 0)
-        error = use_files_of_certificate(shard, context, index, report);
+        error = load_certificate_and_key_into_context(shard, context, index, report);
     if (error != 0)
         return error;
     error = set_verification_of_peers(shard, context);

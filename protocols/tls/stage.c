@@ -15,7 +15,7 @@
 
 /* --- begin and end ---------------------------------------------------------------------------- */
 
-static uint32_t count_bytes_held_for_handshake(const domi_tls_state *state)
+static uint32_t count_bytes_kept_until_handshake(const domi_tls_state *state)
 {
     return state->extra != NULL ? state->extra->held.size : 0;
 }
@@ -41,16 +41,16 @@ static void close_tls_stage(domus_wire *wire, void *state_)
     domi_tls_state *state = state_;
 
     (void)wire;
-    domi_tls_end_handshake_of_client(state);
+    domi_tls_settle_offered_session(state);
     /* Without this, OpenSSL would mark the session of a connection that ends without close_notify
      * as bad. The last bytes of such a connection may be missing, but its keys are good (RFC 5246,
      * 7.2.1). */
     if (state->phase == DOMI_TLS_OPEN || state->phase == DOMI_TLS_ENDED)
         SSL_set_shutdown(state->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
-    domi_tls_remove_from_keepers(state);
+    domi_tls_stop_keeping_buffers(state);
     SSL_free(state->ssl);
     OPENSSL_free(state->taker.server);
-    domi_tls_free_extra(state);
+    domi_tls_free_extra_state(state);
     (void)domi_tls_set_counted_memory(state, 0);
 }
 
@@ -65,7 +65,7 @@ static int make_connection_of_openssl(const domi_tls_call *call, const char *hos
     if (error != 0)
         return error;
     state->ssl = SSL_new(context);
-    error = state->ssl != NULL ? domi_tls_connect_to_bio_of_shard(state) : -ENOMEM;
+    error = state->ssl != NULL ? domi_tls_set_bio_of_connection(state) : -ENOMEM;
     if (error == 0 && !state->tls->settings.is_server)
         error = domi_tls_set_server_of_client(call, host);
     if (error != 0)
@@ -80,15 +80,15 @@ static int make_connection_of_openssl(const domi_tls_call *call, const char *hos
 /* --- bytes to the peer ------------------------------------------------------------------------ */
 
 /* Keep bytes that the application has sent until the handshake is done. */
-static int keep_bytes_for_handshake(domi_tls_state *state, const char *bytes, size_t size)
+static int keep_bytes_until_handshake_is_done(domi_tls_state *state, const char *bytes, size_t size)
 {
-    domi_tls_extra *extra = domi_tls_get_or_make_extra(state);
+    domi_tls_extra *extra = domi_tls_get_or_make_extra_state(state);
     int error = extra != NULL ? domus_append(&extra->held, bytes, size) : -ENOMEM;
 
     return error == -EMSGSIZE ? -ENOBUFS : error;
 }
 
-static int send_bytes_kept_for_handshake(domi_tls_call *call)
+static int send_bytes_kept_until_handshake(domi_tls_call *call)
 {
     domus_slice held;
     int error;
@@ -102,7 +102,8 @@ static int send_bytes_kept_for_handshake(domi_tls_call *call)
     return error;
 }
 
-static int wrap_bytes_in_tls(domus_wire *wire, void *state_, const char *bytes, size_t size)
+static int encrypt_bytes_or_keep_for_handshake(domus_wire *wire, void *state_, const char *bytes,
+                                               size_t size)
 {
     domi_tls_state *state = state_;
     domi_tls_call call;
@@ -110,12 +111,12 @@ static int wrap_bytes_in_tls(domus_wire *wire, void *state_, const char *bytes, 
 
     switch ((domi_tls_phase)state->phase) {
     case DOMI_TLS_HANDSHAKE:
-        return keep_bytes_for_handshake(state, bytes, size);
+        return keep_bytes_until_handshake_is_done(state, bytes, size);
     case DOMI_TLS_OPEN:
     case DOMI_TLS_ENDED:
-        domi_tls_begin_call_of_stage(&call, state, wire);
+        domi_tls_set_call_that_bio_serves(&call, state, wire);
         error = domi_tls_encrypt_and_send(&call, bytes, size);
-        domi_tls_end_call_of_stage(&call);
+        domi_tls_restore_outer_call_of_bio(&call);
         return error;
     case DOMI_TLS_FAILED:
         break;
@@ -125,7 +126,7 @@ static int wrap_bytes_in_tls(domus_wire *wire, void *state_, const char *bytes, 
     return 0;
 }
 
-static int finish_tls_stage(domus_wire *wire, void *state_)
+static int send_close_notify_or_kept_alert(domus_wire *wire, void *state_)
 {
     domi_tls_state *state = state_;
     const domi_tls_extra *extra = state->extra;
@@ -134,12 +135,12 @@ static int finish_tls_stage(domus_wire *wire, void *state_)
 
     switch ((domi_tls_phase)state->phase) {
     case DOMI_TLS_HANDSHAKE:
-        return count_bytes_held_for_handshake(state) != 0 ? -ENOTCONN : 0;
+        return count_bytes_kept_until_handshake(state) != 0 ? -ENOTCONN : 0;
     case DOMI_TLS_OPEN:
     case DOMI_TLS_ENDED:
-        domi_tls_begin_call_of_stage(&call, state, wire);
+        domi_tls_set_call_that_bio_serves(&call, state, wire);
         error = SSL_shutdown(state->ssl) >= 0 ? 0 : domi_tls_fail_by_openssl_error(&call);
-        domi_tls_end_call_of_stage(&call);
+        domi_tls_restore_outer_call_of_bio(&call);
         return error;
     case DOMI_TLS_FAILED:
         break;
@@ -173,18 +174,18 @@ static int continue_handshake(domi_tls_call *call)
         return 0;
     }
     state->phase = DOMI_TLS_OPEN;
-    domi_tls_end_handshake_of_client(state);
+    domi_tls_settle_offered_session(state);
     (void)domi_tls_set_counted_memory(state, DOMI_TLS_OPEN_BYTES);
-    int error = send_bytes_kept_for_handshake(call);
+    int error = send_bytes_kept_until_handshake(call);
     if (error != 0)
         return error;
-    domi_tls_free_extra(state);
+    domi_tls_free_extra_state(state);
     report_protocol_of_alpn(call);
     return 1;
 }
 
 /* Let OpenSSL use one whole record of the peer. Returns 0, or a negative errno. */
-static int use_record_of_peer(domi_tls_call *call, const char *bytes, size_t size)
+static int let_openssl_use_record_of_peer(domi_tls_call *call, const char *bytes, size_t size)
 {
     domi_tls_state *state = call->state;
     int result = 1;
@@ -214,7 +215,7 @@ static int use_record_of_peer(domi_tls_call *call, const char *bytes, size_t siz
 /* Use whole records of the peer while there is room for their bytes. Stop after a record to which
  * OpenSSL has written an answer, because a failure in a later record would discard what this call
  * has appended. Returns as `decode` of a stage does. */
-static int use_records_of_peer(domi_tls_call *call, const char *bytes, size_t size)
+static int let_openssl_use_whole_records(domi_tls_call *call, const char *bytes, size_t size)
 {
     domi_tls_state *state = call->state;
     size_t used = 0;
@@ -235,7 +236,7 @@ static int use_records_of_peer(domi_tls_call *call, const char *bytes, size_t si
                 domus_wire_need(call->wire, whole);
             break;
         }
-        error = use_record_of_peer(call, bytes + used, whole);
+        error = let_openssl_use_record_of_peer(call, bytes + used, whole);
         if (error != 0)
             return error;
         used += whole;
@@ -256,21 +257,21 @@ static int decode_tls_bytes(domus_wire *wire, void *state_, const char *bytes, s
     domi_tls_state *state = state_;
     domi_tls_call call;
 
-    domi_tls_begin_call_of_stage(&call, state, wire);
-    int used = use_records_of_peer(&call, bytes, size);
-    domi_tls_end_call_of_stage(&call);
+    domi_tls_set_call_that_bio_serves(&call, state, wire);
+    int used = let_openssl_use_whole_records(&call, bytes, size);
+    domi_tls_restore_outer_call_of_bio(&call);
     if (used > 0 && state->phase == DOMI_TLS_ENDED)
         domus_wire_last(wire); /* the peer sends no byte of TLS behind its close_notify */
     return used;
 }
 
-static int end_tls_stage(domus_wire *wire, void *state_, size_t left)
+static int fail_if_connection_was_cut_within_tls(domus_wire *wire, void *state_, size_t left)
 {
     domi_tls_state *state = state_;
 
     (void)wire;
     if (state->phase == DOMI_TLS_ENDED ||
-        (left == 0 && !state->heard && count_bytes_held_for_handshake(state) == 0))
+        (left == 0 && !state->heard && count_bytes_kept_until_handshake(state) == 0))
         return 0;
     state->failure = "the connection was cut";
     return -ECONNABORTED;
@@ -283,12 +284,12 @@ static int open_tls_stage(domus_wire *wire, void *state_, const void *options_)
     domi_tls_call call;
 
     state->tls = options->tls;
-    domi_tls_begin_call_of_stage(&call, state, wire);
+    domi_tls_set_call_that_bio_serves(&call, state, wire);
     domus_wire_expect_head(wire);
     int error = make_connection_of_openssl(&call, options->host);
     if (error == 0 && !options->tls->settings.is_server)
         error = continue_handshake(&call);
-    domi_tls_end_call_of_stage(&call);
+    domi_tls_restore_outer_call_of_bio(&call);
     if (error < 0) {
         ERR_clear_error();
         close_tls_stage(wire, state);
@@ -302,8 +303,8 @@ const domus_stage domus_tls_stage = {
     .check = check_tls_options,
     .open = open_tls_stage,
     .decode = decode_tls_bytes,
-    .end = end_tls_stage,
-    .wrap = wrap_bytes_in_tls,
-    .finish = finish_tls_stage,
+    .end = fail_if_connection_was_cut_within_tls,
+    .wrap = encrypt_bytes_or_keep_for_handshake,
+    .finish = send_close_notify_or_kept_alert,
     .close = close_tls_stage,
 };

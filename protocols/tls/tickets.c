@@ -27,7 +27,7 @@ static bool make_random_ticket_key(domi_tls_key *key)
            RAND_priv_bytes(key->mac, sizeof key->mac) == 1;
 }
 
-uint64_t domi_tls_clock_s(void)
+uint64_t domi_tls_seconds_since_boot(void)
 {
     struct timespec now;
 
@@ -161,9 +161,9 @@ int domi_tls_tickets_begin_seal_or_open(domi_tls_tickets *tickets, const EVP_CIP
     int found = 1;
 
     if (!seals) {
-        found = domi_tls_tickets_find_key(tickets, name, domi_tls_clock_s(), &key);
+        found = domi_tls_tickets_find_key(tickets, name, domi_tls_seconds_since_boot(), &key);
     } else {
-        if (!domi_tls_tickets_current_key(tickets, domi_tls_clock_s(), &key) ||
+        if (!domi_tls_tickets_current_key(tickets, domi_tls_seconds_since_boot(), &key) ||
             RAND_bytes(iv, EVP_CIPHER_get_iv_length(cipher)) != 1)
             return -1;
         memcpy(name, key.name, sizeof key.name);

@@ -43,7 +43,7 @@ int domi_tls_tickets_find_key(domi_tls_tickets *tickets, const unsigned char *na
                               domi_tls_key *ret_key);
 
 /* Returns the seconds of a clock that never goes back, by which keys of tickets age. */
-uint64_t domi_tls_clock_s(void);
+uint64_t domi_tls_seconds_since_boot(void);
 
 /* Set up OpenSSL's cipher to make a ticket (`seals`) or to open one. `name`, DOMI_TLS_KEY_NAME
  * bytes, is the name of the key, and is written or read. Returns as the callback of

@@ -91,8 +91,9 @@ typedef struct domi_tls_call {
 
 /* Begin and end a call of the stage. Both functions empty OpenSSL's queue of errors, in which other
  * code may have left some. */
-void domi_tls_begin_call_of_stage(domi_tls_call *call, domi_tls_state *state, domus_wire *wire);
-void domi_tls_end_call_of_stage(const domi_tls_call *call);
+void domi_tls_set_call_that_bio_serves(domi_tls_call *call, domi_tls_state *state,
+                                       domus_wire *wire);
+void domi_tls_restore_outer_call_of_bio(const domi_tls_call *call);
 
 /* Returns whether OpenSSL, which has returned `result`, only needs more bytes of the peer to go
  * on. */
@@ -100,8 +101,8 @@ bool domi_tls_needs_call_more_bytes(const domi_tls_call *call, int result);
 
 /* Get the part of a connection's state that is rarely needed; it is made if it is not there.
  * Returns NULL if there is no memory. */
-domi_tls_extra *domi_tls_get_or_make_extra(domi_tls_state *state);
-void domi_tls_free_extra(domi_tls_state *state);
+domi_tls_extra *domi_tls_get_or_make_extra_state(domi_tls_state *state);
+void domi_tls_free_extra_state(domi_tls_state *state);
 
 /* Set by how many bytes the connection counts for the budget of its context and as own memory of
  * the library. Returns 0; -ENOMEM, and the number stays as before. */
@@ -109,7 +110,7 @@ int domi_tls_set_counted_memory(domi_tls_state *state, uint32_t bytes);
 
 /* Connect OpenSSL's connection to the BIO of its shard, so that it reads and writes by the calls of
  * the stage. Returns 0; -ENOMEM. */
-int domi_tls_connect_to_bio_of_shard(domi_tls_state *state);
+int domi_tls_set_bio_of_connection(domi_tls_state *state);
 
 /* Set the server with which a client's connection wants to talk. Its certificate must have that
  * name, and it is offered a kept session (client.c). `host` is the host in the options. Returns 0;
@@ -122,7 +123,7 @@ bool domi_tls_is_host_name(const char *host);
 
 /* End the handshake of a client's connection, whether it has succeeded or not: a session that the
  * server did not accept is removed. */
-void domi_tls_end_handshake_of_client(domi_tls_state *state);
+void domi_tls_settle_offered_session(domi_tls_state *state);
 
 /* Check the first `size` (at least 1) bytes of a record. Returns 0; `ret_size` gets the size of the
  * whole record, or the number of bytes that are needed to know it; -EPROTO for a record that may

@@ -35,7 +35,7 @@ static domus_behaviour_profile *find_or_add_entry_of_behaviour(report *to, uint3
     return entry;
 }
 
-static void add_tally_to_report(report *to, const domi_tally *tally, uint32_t number)
+static void add_counts_of_behaviour_to_report(report *to, const domi_tally *tally, uint32_t number)
 {
     /* An actor's end is counted after its begin. So the ends are read first, and the difference is
      * never below 0 because an actor ended between the two reads. */
@@ -66,7 +66,7 @@ static void add_tallies_of_manager_to_report(report *to, const domi_manager *man
                                           memory_order_acquire);
 
     for (uint32_t number = 0; number <= count; number++)
-        add_tally_to_report(to, &manager->tallies[number], number);
+        add_counts_of_behaviour_to_report(to, &manager->tallies[number], number);
 }
 
 /* Finish a report. An actor may end on another manager than it began on, so a manager's number of

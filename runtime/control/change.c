@@ -51,8 +51,8 @@ static bool has_value_changed(const domus_config_key *key, const void *before, c
 }
 
 /* Add formatted text to a line that lists keys. */
-__attribute__((format(printf, 2, 3))) static void add_text_to_list(struct list *list,
-                                                                   const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void add_text_to_line_of_keys(struct list *list,
+                                                                           const char *format, ...)
 {
     va_list arguments;
 
@@ -70,7 +70,7 @@ static bool add_key_to_list(struct list *list, const char *of, const char *path)
 {
     if (list->count++ >= NAMED_MAX)
         return false;
-    add_text_to_list(list, "%s%s%s", list->count > 1 ? ", " : "", of, path);
+    add_text_to_line_of_keys(list, "%s%s%s", list->count > 1 ? ", " : "", of, path);
     return true;
 }
 
@@ -94,20 +94,21 @@ static void add_change_to_list(struct list *list, const char *of, const domus_co
         return;
     write_value_as_text(key, before, was);
     write_value_as_text(key, now, is);
-    add_text_to_list(list, " from %s to %s", was, is);
+    add_text_to_line_of_keys(list, " from %s to %s", was, is);
 }
 
 /* End a line that lists keys: add how many further keys there are that it does not name. */
-static void finish_list_of_keys(struct list *list)
+static void add_count_of_unnamed_keys(struct list *list)
 {
     if (list->count > NAMED_MAX)
-        add_text_to_list(list, " and %" PRIu32 " more", list->count - NAMED_MAX);
+        add_text_to_line_of_keys(list, " and %" PRIu32 " more", list->count - NAMED_MAX);
 }
 
 /* Compare the values of all keys of a table in two structures, and add the keys that differ to the
  * lists of `found`. */
-static void compare_keys_of_holders(struct found *found, const domus_config_key *keys, size_t count,
-                                    const char *of, const void *before, const void *now)
+static void compare_keys_in_two_holders(struct found *found, const domus_config_key *keys,
+                                        size_t count, const char *of, const void *before,
+                                        const void *now)
 {
     for (size_t k = 0; k < count; k++) {
         if (!has_value_changed(&keys[k], before, now))
@@ -152,8 +153,9 @@ static void compare_keys_of_listeners(domus_system *system, const domus_config *
 
         before.channel = system->live.channels[i];
         snprintf(of, sizeof of, "listeners.%s.", before.name);
-        compare_keys_of_holders(found, domi_config_listener_keys, domi_config_listener_key_count,
-                                of, &before, &now->listeners[i]);
+        compare_keys_in_two_holders(found, domi_config_listener_keys,
+                                    domi_config_listener_key_count, of, &before,
+                                    &now->listeners[i]);
     }
 }
 
@@ -205,14 +207,15 @@ static int check_change_to_config(domus_system *system, const domus_config *conf
     if (result != 0)
         return result;
     const domus_config present = copy_present_config(system);
-    add_text_to_list(&found.fixed, "%s", "these keys count at a start: ");
-    compare_keys_of_holders(&found, domi_config_keys, domi_config_key_count, "", &present, config);
+    add_text_to_line_of_keys(&found.fixed, "%s", "these keys count at a start: ");
+    compare_keys_in_two_holders(&found, domi_config_keys, domi_config_key_count, "", &present,
+                                config);
     compare_keys_of_listeners(system, config, &found);
     compare_keys_of_pools(system, config, &found);
     if (would_need_a_new_monitor(system, &present, config))
         (void)add_key_to_list(&found.fixed, "", "stall.threshold");
-    finish_list_of_keys(&found.live);
-    finish_list_of_keys(&found.fixed);
+    add_count_of_unnamed_keys(&found.live);
+    add_count_of_unnamed_keys(&found.fixed);
     if (found.fixed.count != 0)
         return -EPERM;
     if (error_size != 0)
@@ -262,7 +265,8 @@ static void tell_managers_of_change(domus_system *system)
     uint32_t orders = atomic_load_explicit(&system->orders, memory_order_relaxed);
     /* seq_cst: the store of the orders comes before the looks at the park words, as the store of a
      * stop's step does, so no thread falls asleep without having seen the orders. */
-    atomic_store_explicit(&system->orders, domi_orders_with_change(orders), memory_order_seq_cst);
+    atomic_store_explicit(&system->orders, domi_orders_with_one_more_change(orders),
+                          memory_order_seq_cst);
     for (uint32_t i = 0; i < system->count; i++)
         domi_manager_notify_of_push(&system->outside, &system->threads[i].manager);
 }

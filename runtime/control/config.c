@@ -133,8 +133,8 @@ static int check_value_of_key(const domus_config_key *key, uint64_t number, cons
                                  : domi_key_check_number(key, number, error, size);
 }
 
-static int check_field_of_key(const domus_config_key *key, const void *holder, char *error,
-                              size_t size)
+static int check_value_of_key_in_holder(const domus_config_key *key, const void *holder,
+                                        char *error, size_t size)
 {
     return domi_key_is_text(key)
                ? check_text_of_key(key, domi_key_get_text(key, holder), error, size)
@@ -173,7 +173,7 @@ static void check_each_key(struct review *review, const domus_config *config)
     char message[2 * TEXT_SIZE];
 
     for (size_t i = 0; i < domi_config_key_count; i++)
-        if (check_field_of_key(&domi_config_keys[i], config, message, sizeof message) < 0)
+        if (check_value_of_key_in_holder(&domi_config_keys[i], config, message, sizeof message) < 0)
             count_and_report_fault(review, &(domus_config_fault){.key = &domi_config_keys[i],
                                                                  .listener = SIZE_MAX,
                                                                  .path = domi_config_keys[i].path,
@@ -283,8 +283,8 @@ static void check_each_listener(struct review *review, const domus_config *confi
     }
     for (size_t i = 0; i < config->listener_count; i++) {
         for (size_t k = 0; k < domi_config_listener_key_count; k++)
-            if (check_field_of_key(&domi_config_listener_keys[k], &config->listeners[i], message,
-                                   sizeof message) < 0)
+            if (check_value_of_key_in_holder(&domi_config_listener_keys[k], &config->listeners[i],
+                                             message, sizeof message) < 0)
                 report_fault_of_listener(review, i, &domi_config_listener_keys[k], message);
         check_channel_options_of_listener(review, config, i);
         check_name_of_listener(review, config, i);
@@ -298,9 +298,9 @@ static const domus_config_key *find_wrong_key_of_pool(const domus_config *config
 {
     for (size_t k = 0; k < domi_config_pool_key_count; k++) {
         const domus_config_key *key = &domi_config_pool_keys[k];
-        if (check_field_of_key(key, &config->pools[index], message, size) < 0 ||
+        if (check_value_of_key_in_holder(key, &config->pools[index], message, size) < 0 ||
             (strcmp(key->path, "name") == 0 &&
-             domi_pool_name_has_fault(config, index, message, size)) ||
+             domi_pool_has_name_of_earlier_pool(config, index, message, size)) ||
             (strcmp(key->path, "policy") == 0 &&
              domi_policy_has_fault(&config->pools[index], message, size)))
             return key;

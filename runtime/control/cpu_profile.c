@@ -279,10 +279,10 @@ int domus_cpu_profile_take(domus_system *system, const domus_cpu_profile_options
         return result;
     result = init_session_of_profile(&own);
     if (result == 0)
-        result = domi_samples_begin_set(&own.samples);
+        result = domi_samples_make_set_active(&own.samples);
     if (result == 0) {
         result = sample_threads_for_duration(&own, &wall_ns);
-        domi_samples_end_set(&own.samples);
+        domi_samples_end_active_set(&own.samples);
         if (result == 0)
             result = make_profile_of_session(&own, wall_ns, ret_profile);
     }

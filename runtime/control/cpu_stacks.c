@@ -63,7 +63,7 @@ static bool read_next_sample(const domi_samples *samples, uint64_t *at, sample *
 /* Returns an address inside the instruction at which a frame stands. All frames but the innermost
  * are return addresses, and a return address may be the first byte behind a function that does not
  * return, so it is taken minus 1. */
-static uintptr_t get_address_in_instruction(const sample *from, uint32_t frame)
+static uintptr_t get_address_inside_instruction_of_frame(const sample *from, uint32_t frame)
 {
     return (uintptr_t)from->frames[frame] - (frame != 0);
 }
@@ -119,7 +119,7 @@ static int find_places_of_samples(const domi_samples *samples, domi_flame *flame
     count = 0;
     for (uint64_t at = 0; read_next_sample(samples, &at, &one);) {
         for (uint32_t i = 0; i < one.depth; i++)
-            all[count++] = (place){.at = get_address_in_instruction(&one, i)};
+            all[count++] = (place){.at = get_address_inside_instruction_of_frame(&one, i)};
     }
     qsort(all, count, sizeof *all, compare_addresses_of_places);
     for (size_t i = 0; i < count; i++) {
@@ -132,7 +132,7 @@ static int find_places_of_samples(const domi_samples *samples, domi_flame *flame
 
 static const place *find_place_of_frame(const places *known, const sample *from, uint32_t frame)
 {
-    const place wanted = {.at = get_address_in_instruction(from, frame)};
+    const place wanted = {.at = get_address_inside_instruction_of_frame(from, frame)};
 
     const place *found =
         bsearch(&wanted, known->all, known->count, sizeof wanted, compare_addresses_of_places);
@@ -170,7 +170,7 @@ static bool is_entry_of_behaviour(const domus_behaviour *behaviour, uintptr_t be
 
 /* True if at the address `begin` one of the library's functions begins through which all functions
  * of users are called (the loop, a runner's step, a run of a house). */
-static bool is_function_that_calls_users(uintptr_t begin)
+static bool is_library_function_that_calls_users(uintptr_t begin)
 {
     return begin == (uintptr_t)domi_thread_run_loop || begin == (uintptr_t)domi_runner_take_step ||
            begin == (uintptr_t)domi_house_run_and_settle ||
@@ -180,7 +180,8 @@ static bool is_function_that_calls_users(uintptr_t begin)
 
 /* Returns how many frames of a sample, counted from the innermost, the profile shows; the frames
  * further out are the library's loop. */
-static uint32_t count_kept_frames(const places *known, const sample *from, bool *ret_whole)
+static uint32_t count_frames_shown_by_profile(const places *known, const sample *from,
+                                              bool *ret_whole)
 {
     uint32_t kept = from->depth;
 
@@ -189,7 +190,7 @@ static uint32_t count_kept_frames(const places *known, const sample *from, bool 
         uintptr_t begin = find_place_of_frame(known, from, i)->begin;
         if (begin == 0)
             continue;
-        if (is_function_that_calls_users(begin)) {
+        if (is_library_function_that_calls_users(begin)) {
             *ret_whole = true;
             kept = i;
         } else if (from->running != NULL && is_entry_of_behaviour(from->running, begin)) {
@@ -214,7 +215,7 @@ static int add_sample_to_flame(const places *known, const sample *from, domi_fla
     uint32_t names[DOMI_FLAME_DEPTH_MAX];
     uint32_t depth = 1;
     bool is_whole;
-    uint32_t kept = count_kept_frames(known, from, &is_whole);
+    uint32_t kept = count_frames_shown_by_profile(known, from, &is_whole);
     int result = find_name_of_stack_root(flame, from, &names[0]);
 
     if (result == 0 && !is_whole)

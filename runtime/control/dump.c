@@ -70,8 +70,8 @@ static const domus_behaviour inspector = {
         (const domus_on[]){{&describe_type, on_ask_describe_houses_of_thread, 0}, {NULL, NULL, 0}},
 };
 
-static bool describe_house_as_a_whole(const domi_manager *manager, const domi_house *house,
-                                      domi_text *text)
+static bool describe_house_only_if_it_fits_whole(const domi_manager *manager,
+                                                 const domi_house *house, domi_text *text)
 {
     size_t before = text->length;
 
@@ -94,12 +94,14 @@ static void describe_house_if_wanted(void *house_, void *context)
     const domi_house *house = house_;
     walk *now = context;
 
-    if (!domi_slots_does_actor_live_in(house) || domi_house_get_behaviour(house) == &inspector ||
+    if (!domi_slots_does_actor_live_in_house(house) ||
+        domi_house_get_behaviour(house) == &inspector ||
         is_house_of_channel(house) != now->channels)
         return;
     if (domi_dump_count_house_in_page(&now->sheet->page, house))
-        domi_dump_record_house_result(
-            &now->sheet->page, describe_house_as_a_whole(now->manager, house, &now->sheet->text));
+        domi_dump_record_if_house_was_described(
+            &now->sheet->page,
+            describe_house_only_if_it_fits_whole(now->manager, house, &now->sheet->text));
 }
 
 /* Describe all actors of the inspector's thread. Channels come last, because very many of them
@@ -121,10 +123,10 @@ static int on_ask_describe_houses_of_thread(domus_stack *stack, void *self, cons
     (void)self;
     if (!asked->only_one)
         describe_all_actors(manager, asked);
-    else if (!domi_slots_does_actor_live_in(one) ||
+    else if (!domi_slots_does_actor_live_in_house(one) ||
              domi_house_get_address(one).lease != asked->one.lease)
         asked->result = -ESTALE;
-    else if (!describe_house_as_a_whole(manager, one, &asked->text))
+    else if (!describe_house_only_if_it_fits_whole(manager, one, &asked->text))
         asked->result = -EMSGSIZE;
     return domus_reply(stack, &described_type, NULL);
 }
@@ -177,19 +179,21 @@ typedef struct part {
 } part;
 
 /* Ask the inspector of one thread for its part of the dump. If `one->result` is 0 then,
- * end_part_of_thread() has to follow, which waits for the answer and sets the final result. */
-static void begin_part_of_thread(domus_system *system, part *one, uint32_t thread, size_t size,
-                                 const domus_address *address, const domus_dump_filter *filter)
+ * wait_for_part_of_dump_of_thread() has to follow, which waits for the answer and sets the final
+ * result. */
+static void ask_thread_for_its_part_of_dump(domus_system *system, part *one, uint32_t thread,
+                                            size_t size, const domus_address *address,
+                                            const domus_dump_filter *filter)
 {
     one->sheet = make_sheet_for_inspector(size, address, filter);
     one->result =
         one->sheet == NULL
             ? -ENOMEM
-            : domi_asking_begin_to_actor(system, &one->asking, system->inspectors[thread],
-                                         &describe_type, &one->sheet, DOMUS_DUMP_WAIT_NS, NULL);
+            : domi_asking_begin_ask_to_actor(system, &one->asking, system->inspectors[thread],
+                                             &describe_type, &one->sheet, DOMUS_DUMP_WAIT_NS, NULL);
 }
 
-static void end_part_of_thread(domus_system *system, part *one)
+static void wait_for_part_of_dump_of_thread(domus_system *system, part *one)
 {
     if (one->result == 0)
         one->result = domi_asking_wait_for_answer(system, &one->asking);
@@ -197,31 +201,31 @@ static void end_part_of_thread(domus_system *system, part *one)
 
 /* --- the text --------------------------------------------------------------------------------- */
 
-static void add_part_of_thread(domus_system *system, domi_text *text, uint32_t thread,
-                               const part *one)
+static void add_part_of_thread_to_dump(domus_system *system, domi_text *text, uint32_t thread,
+                                       const part *one)
 {
     domi_manager *manager = &system->threads[thread].manager;
     const domus_behaviour *running = domi_manager_running_behaviour(manager);
 
-    domi_text_append_words(text, "thread %" PRIu32 ": ", thread);
+    domi_text_append_formatted(text, "thread %" PRIu32 ": ", thread);
     if (one->result == 0) {
-        domi_text_append_words(text, "%" PRIu32 " actors\n%s", one->sheet->page.houses,
-                               one->sheet->text.at);
+        domi_text_append_formatted(text, "%" PRIu32 " actors\n%s", one->sheet->page.houses,
+                                   one->sheet->text.at);
         if (one->sheet->page.left_out != 0)
-            domi_text_append_words(text, "%" PRIu32 " actors were left out\n",
-                                   one->sheet->page.left_out);
+            domi_text_append_formatted(text, "%" PRIu32 " actors were left out\n",
+                                       one->sheet->page.left_out);
     } else if (one->result == -ETIMEDOUT) {
-        domi_text_append_words(text, "stuck: no answer within %u ms, in a handler of %.64s\n",
-                               (unsigned)(DOMUS_DUMP_WAIT_NS / 1000000),
-                               domi_behaviour_name(running));
+        domi_text_append_formatted(text, "stuck: no answer within %u ms, in a handler of %.64s\n",
+                                   (unsigned)(DOMUS_DUMP_WAIT_NS / 1000000),
+                                   domi_behaviour_name(running));
     } else {
-        domi_text_append_words(text, "no answer: %s\n", strerrorname_np(-one->result));
+        domi_text_append_formatted(text, "no answer: %s\n", strerrorname_np(-one->result));
     }
 }
 
 /* Add how many detached actors and outsiders are busy. They may be anywhere in their own code, so a
  * dump only counts them. */
-static void add_counts_of_detached_actors(domus_system *system, domi_text *text)
+static void add_counts_of_detached_actors_to_dump(domus_system *system, domi_text *text)
 {
     uint32_t busy[2] = {
         0, 0}; /* busy[0] counts the detached actors that are busy, busy[1] the outsiders */
@@ -231,9 +235,10 @@ static void add_counts_of_detached_actors(domus_system *system, domi_text *text)
         busy[system->detached[i]->foreign] += system->detached[i]->busy;
     pthread_mutex_unlock(&system->mutex);
     if (busy[0] != 0)
-        domi_text_append_words(text, "%" PRIu32 " detached actors are not described\n", busy[0]);
+        domi_text_append_formatted(text, "%" PRIu32 " detached actors are not described\n",
+                                   busy[0]);
     if (busy[1] != 0)
-        domi_text_append_words(text, "%" PRIu32 " outsiders are not described\n", busy[1]);
+        domi_text_append_formatted(text, "%" PRIu32 " outsiders are not described\n", busy[1]);
 }
 
 /* bytes of a thread's share of the text that are kept for the lines about the thread itself */
@@ -251,17 +256,17 @@ static int write_dump_of_all_threads(domus_system *system, const domus_dump_filt
     bool memory = true;
 
     for (uint32_t i = 0; i < system->count; i++)
-        begin_part_of_thread(system, &parts[i], i, share, NULL, filter);
+        ask_thread_for_its_part_of_dump(system, &parts[i], i, share, NULL, filter);
     for (uint32_t i = 0; i < system->count; i++)
-        end_part_of_thread(system, &parts[i]);
+        wait_for_part_of_dump_of_thread(system, &parts[i]);
     for (uint32_t i = 0; i < system->count; i++) {
-        add_part_of_thread(system, text, i, &parts[i]);
+        add_part_of_thread_to_dump(system, text, i, &parts[i]);
         memory = memory && parts[i].result != -ENOMEM;
         if (parts[i].sheet != NULL)
             release_hold_on_sheet(parts[i].sheet);
     }
     domi_dump_describe_pools(system, filter, text, whole - LINES_BYTES);
-    add_counts_of_detached_actors(system, text);
+    add_counts_of_detached_actors_to_dump(system, text);
     DOMI_CHECK(text->length < text->size);
     return memory ? 0 : -ENOMEM;
 }
@@ -333,8 +338,8 @@ int domus_dump_actor(domus_system *system, domus_address address, char *at, size
         return result;
     uint32_t home = find_thread_index_of_actor(system, address);
     if (home < system->count) {
-        begin_part_of_thread(system, &one, home, size, &address, NULL);
-        end_part_of_thread(system, &one);
+        ask_thread_for_its_part_of_dump(system, &one, home, size, &address, NULL);
+        wait_for_part_of_dump_of_thread(system, &one);
     } else if (home != UINT32_MAX && home != system->count && address.house->home->pooled != NULL) {
         domi_text text = {.at = at, .size = size};
         one.result = domi_dump_describe_pooled_actor(system, address, &text);

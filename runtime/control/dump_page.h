@@ -40,7 +40,7 @@ static inline void domi_dump_page_init(domi_dump_page *page, const domus_dump_fi
 }
 
 /* Count a house whose actor lives. Returns whether the page wants it described: then
- * domi_dump_record_house_result() follows. */
+ * domi_dump_record_if_house_was_described() follows. */
 static inline bool domi_dump_count_house_in_page(domi_dump_page *page, const domi_house *house)
 {
     if (page->behaviour[0] != '\0' && strncmp(domi_behaviour_name(domi_house_get_behaviour(house)),
@@ -56,7 +56,7 @@ static inline bool domi_dump_count_house_in_page(domi_dump_page *page, const dom
 }
 
 /* Record in the page whether a wanted house was described, or did not fit into the text. */
-static inline void domi_dump_record_house_result(domi_dump_page *page, bool is_described)
+static inline void domi_dump_record_if_house_was_described(domi_dump_page *page, bool is_described)
 {
     page->described += is_described;
     page->left_out += !is_described;

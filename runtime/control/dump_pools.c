@@ -34,13 +34,13 @@ static void describe_or_name_pooled_house(const walk *now, domi_house *house, do
 {
     if (domi_pooled_take_idle_house(house)) {
         /* the actor may have ended between the walk's first look and this borrow */
-        if (domi_slots_does_actor_live_in(house))
+        if (domi_slots_does_actor_live_in_house(house))
             domi_house_describe(&now->system->outside, house, text);
         domi_pooled_give_idle_house_back(house->home->pooled, house);
         return;
     }
     domi_text_append_name_of_actor(text, &now->system->config, domi_house_get_address(house));
-    domi_text_append_words(text, ": scheduled, or its handler runs\n");
+    domi_text_append_formatted(text, ": scheduled, or its handler runs\n");
 }
 
 /* Describe the house of a pool's actor, if the page wants it; the text gets the description as a
@@ -51,10 +51,12 @@ static void describe_pooled_house_if_wanted(void *house_, void *context)
     walk *now = context;
     size_t before = now->text->length;
 
-    if (!domi_slots_does_actor_live_in(house) || !domi_dump_count_house_in_page(&now->page, house))
+    if (!domi_slots_does_actor_live_in_house(house) ||
+        !domi_dump_count_house_in_page(&now->page, house))
         return;
     describe_or_name_pooled_house(now, house, now->text);
-    domi_dump_record_house_result(&now->page, domi_text_cut_back_unless_whole(now->text, before));
+    domi_dump_record_if_house_was_described(&now->page,
+                                            domi_text_cut_back_unless_whole(now->text, before));
 }
 
 static void add_runners_in_handlers(const domus_pool *pool, domi_text *text)
@@ -62,8 +64,8 @@ static void add_runners_in_handlers(const domus_pool *pool, domi_text *text)
     for (uint32_t i = 0; i < pool->count; i++) {
         const domus_behaviour *running = domi_manager_running_behaviour(&pool->runners[i]->manager);
         if (running != NULL && text->length + HEAD_BYTES < text->size)
-            domi_text_append_words(text, "runner %" PRIu32 " is in a handler of %.64s\n", i,
-                                   domi_behaviour_name(running));
+            domi_text_append_formatted(text, "runner %" PRIu32 " is in a handler of %.64s\n", i,
+                                       domi_behaviour_name(running));
     }
 }
 
@@ -74,15 +76,15 @@ static void add_part_of_pool(domus_system *system, domus_pool *pool,
     walk now = {.system = system, .text = &text};
 
     domi_dump_page_init(&now.page, filter);
-    domi_text_append_words(&text, "pool %s:\n", pool->settings->name);
+    domi_text_append_formatted(&text, "pool %s:\n", pool->settings->name);
     add_runners_in_handlers(pool, &text);
     domi_slots_visit_while_others_spawn(&pool->home, describe_pooled_house_if_wanted, &now);
     text.size = share;
-    domi_text_append_words(&text, "pool %s: %" PRIu32 " actors", pool->settings->name,
-                           now.page.houses);
+    domi_text_append_formatted(&text, "pool %s: %" PRIu32 " actors", pool->settings->name,
+                               now.page.houses);
     if (now.page.left_out != 0)
-        domi_text_append_words(&text, ", %" PRIu32 " of them were left out", now.page.left_out);
-    domi_text_append_words(&text, "\n");
+        domi_text_append_formatted(&text, ", %" PRIu32 " of them were left out", now.page.left_out);
+    domi_text_append_formatted(&text, "\n");
     all->length += text.length;
 }
 
@@ -111,7 +113,7 @@ int domi_dump_describe_pooled_actor(domus_system *system, domus_address address,
     int result = 0;
 
     for (;;) {
-        if (!domi_slots_does_actor_live_in(house) ||
+        if (!domi_slots_does_actor_live_in_house(house) ||
             domi_house_get_address(house).lease != address.lease)
             return -ESTALE;
         if (domi_pooled_take_idle_house(house))
@@ -120,7 +122,7 @@ int domi_dump_describe_pooled_actor(domus_system *system, domus_address address,
             return -ETIMEDOUT;
         sleep_until_next_poll(system);
     }
-    if (!domi_slots_does_actor_live_in(house) ||
+    if (!domi_slots_does_actor_live_in_house(house) ||
         domi_house_get_address(house).lease != address.lease)
         result = -ESTALE;
     else

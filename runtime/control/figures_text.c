@@ -16,7 +16,7 @@ static void add_words_of_state(domi_text *to, bool is_first, const char *words)
     char shown[4 * DOMUS_FIGURES_TEXT_SIZE + 1];
 
     (void)domus_text_escape(words, strlen(words), shown, sizeof shown);
-    domi_text_append_words(to, is_first ? "%-22s" : " %15s", shown);
+    domi_text_append_formatted(to, is_first ? "%-22s" : " %15s", shown);
 }
 
 static void add_cell_as_text(domi_text *to, const domus_figures_shot *shot, uint32_t row,
@@ -34,13 +34,13 @@ static void add_cell_as_text(domi_text *to, const domus_figures_shot *shot, uint
         add_words_of_state(to, column == 0, of->words[cell->number]);
         break;
     case DOMUS_FIGURE_TIME:
-        domi_text_append_words(to, " %12.3f ms", (double)cell->number / 1e6);
+        domi_text_append_formatted(to, " %12.3f ms", (double)cell->number / 1e6);
         break;
     case DOMUS_FIGURE_COUNT:
     case DOMUS_FIGURE_FAULTS:
     case DOMUS_FIGURE_AMOUNT:
     case DOMUS_FIGURE_BYTES:
-        domi_text_append_words(to, " %15llu", (unsigned long long)cell->number);
+        domi_text_append_formatted(to, " %15llu", (unsigned long long)cell->number);
         break;
     }
 }
@@ -49,18 +49,18 @@ static void add_table_as_text(domi_text *to, const domus_figures_shot *shot)
 {
     const domus_figures_table *table = shot->table;
 
-    domi_text_append_words(to, "-- %s: %s\n", table->set, table->title);
+    domi_text_append_formatted(to, "-- %s: %s\n", table->set, table->title);
     for (uint32_t i = 0; i < table->columns_count; i++)
         add_words_of_state(to, i == 0, table->columns[i].title);
-    domi_text_append_words(to, "\n");
+    domi_text_append_formatted(to, "\n");
     for (uint32_t i = 0; i < shot->count; i++) {
         for (uint32_t k = 0; k < table->columns_count; k++)
             add_cell_as_text(to, shot, i, k);
-        domi_text_append_words(to, "\n");
+        domi_text_append_formatted(to, "\n");
     }
     if (shot->total > shot->count)
-        domi_text_append_words(to, "and %llu more\n",
-                               (unsigned long long)(shot->total - shot->count));
+        domi_text_append_formatted(to, "and %llu more\n",
+                                   (unsigned long long)(shot->total - shot->count));
 }
 
 size_t domi_figures_print_all_tables(domus_system *system, char *at, size_t size)

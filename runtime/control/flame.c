@@ -18,7 +18,7 @@
 
 /* Make room for `more` elements of `size` bytes each in a growing array of a flame. Returns 0;
  * -ENOMEM. */
-static int make_room_in_array(domi_flame_array *array, size_t more, size_t size)
+static int make_room_in_array_of_flame(domi_flame_array *array, size_t more, size_t size)
 {
     size_t wanted = array->capacity != 0 ? array->capacity : CAPACITY_FIRST;
 
@@ -45,7 +45,7 @@ static domi_flame_node *get_node_of_flame(domi_flame *flame, uint32_t index)
 /* Make a node of a flame, without a parent yet. Returns 0; -ENOMEM. */
 static int add_node_to_flame(domi_flame *flame, uint32_t name, uint32_t *ret_index)
 {
-    if (make_room_in_array(&flame->nodes, 1, sizeof(domi_flame_node)) != 0)
+    if (make_room_in_array_of_flame(&flame->nodes, 1, sizeof(domi_flame_node)) != 0)
         return -ENOMEM;
     *ret_index = (uint32_t)flame->nodes.count++;
     *get_node_of_flame(flame, *ret_index) = (domi_flame_node){.name = name};
@@ -95,8 +95,8 @@ int domi_flame_find_or_add_name(domi_flame *flame, const char *given, uint32_t *
         }
     }
     size_t size = strlen(text) + 1;
-    if (make_room_in_array(&flame->names, 1, sizeof(domi_flame_name)) != 0 ||
-        make_room_in_array(&flame->texts, size, 1) != 0)
+    if (make_room_in_array_of_flame(&flame->names, 1, sizeof(domi_flame_name)) != 0 ||
+        make_room_in_array_of_flame(&flame->texts, size, 1) != 0)
         return -ENOMEM;
     *ret_name = (uint32_t)flame->names.count++;
     ((domi_flame_name *)flame->names.at)[*ret_name] =

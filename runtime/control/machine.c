@@ -23,7 +23,7 @@ static uint64_t read_limit_of_open_files(void)
 
 /* Count the CPUs that the thread which made the system may use. Threads of the system may be
  * pinned, so their own masks say less. */
-static uint64_t count_cpus_of_maker(const domus_system *system)
+static uint64_t count_cpus_of_thread_that_made_system(const domus_system *system)
 {
     /* the mask has all bits set if a system call filter refused to tell it */
     long count = system->cpus.is_unpinned ? sysconf(_SC_NPROCESSORS_ONLN)
@@ -41,7 +41,7 @@ void domus_system_machine(const domus_system *system, domus_machine *ret_machine
     domi_machine_read_cgroup(system->pressure.root, &cgroup);
     domi_machine_read_cpus(system->pressure.root, &cpus);
     *ret_machine = (domus_machine){
-        .cpus = count_cpus_of_maker(system),
+        .cpus = count_cpus_of_thread_that_made_system(system),
         .cpus_online = online > 0 ? (uint64_t)online : 0,
         .quota = cgroup.quota,
         .throttled_ns = cgroup.throttled_ns,

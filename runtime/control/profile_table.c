@@ -153,7 +153,7 @@ typedef struct snapshot {
     bool has_zeros;
 } snapshot;
 
-static uint64_t *get_number_at_offset(domus_profile *profile, size_t offset)
+static uint64_t *get_number_of_profile_at_offset(domus_profile *profile, size_t offset)
 {
     return (uint64_t *)(void *)((char *)profile + offset);
 }
@@ -208,10 +208,10 @@ static void read_snapshot_of_pool(const domus_pool *pool, snapshot *shot)
 /* Add the line above the columns, which names each of them. */
 static void add_line_above_columns(domi_text *to, const char *head, uint32_t count)
 {
-    domi_text_append_words(to, "%-22.64s", head);
+    domi_text_append_formatted(to, "%-22.64s", head);
     for (uint32_t i = 0; i < count; i++)
-        domi_text_append_words(to, " %15u", i);
-    domi_text_append_words(to, " %15s %14s\n", "all", "all a second");
+        domi_text_append_formatted(to, " %15u", i);
+    domi_text_append_formatted(to, " %15s %14s\n", "all", "all a second");
 }
 
 static void add_line_above_threads(domi_text *to, const domus_system *system, const snapshot *shot)
@@ -227,18 +227,18 @@ static void add_time_with_share(domi_text *to, uint64_t ns, uint64_t wall_ns)
 {
     double wall = (double)wall_ns;
 
-    domi_text_append_words(to, " %7.1f ms %4.1f%%", (double)ns / 1e6,
-                           wall > 0 ? (double)ns / wall * 100 : 0);
+    domi_text_append_formatted(to, " %7.1f ms %4.1f%%", (double)ns / 1e6,
+                               wall > 0 ? (double)ns / wall * 100 : 0);
 }
 
 static void add_row_of_phase(domi_text *to, snapshot *shot, const char *name, size_t offset)
 {
-    domi_text_append_words(to, "%-22s", name);
+    domi_text_append_formatted(to, "%-22s", name);
     for (uint32_t i = 0; i <= shot->count; i++) {
         domus_profile *column = i < shot->count ? &shot->columns[i] : &shot->all;
-        add_time_with_share(to, *get_number_at_offset(column, offset), column->wall_ns);
+        add_time_with_share(to, *get_number_of_profile_at_offset(column, offset), column->wall_ns);
     }
-    domi_text_append_words(to, "\n");
+    domi_text_append_formatted(to, "\n");
 }
 
 static void add_rows_of_phases(domi_text *to, snapshot *shot)
@@ -253,16 +253,17 @@ static void add_rows_of_phases(domi_text *to, snapshot *shot)
  * have no rate. */
 static void add_row_of_counter(domi_text *to, snapshot *shot, const char *name, size_t offset)
 {
-    uint64_t sum = *get_number_at_offset(&shot->all, offset);
+    uint64_t sum = *get_number_of_profile_at_offset(&shot->all, offset);
 
-    domi_text_append_words(to, "%-22s", name);
+    domi_text_append_formatted(to, "%-22s", name);
     for (uint32_t i = 0; i < shot->count; i++)
-        domi_text_append_words(
-            to, " %15llu", (unsigned long long)*get_number_at_offset(&shot->columns[i], offset));
-    domi_text_append_words(to, " %15llu", (unsigned long long)sum);
+        domi_text_append_formatted(
+            to, " %15llu",
+            (unsigned long long)*get_number_of_profile_at_offset(&shot->columns[i], offset));
+    domi_text_append_formatted(to, " %15llu", (unsigned long long)sum);
     if (shot->seconds > 0 && offset != offsetof(domus_profile, queued_bytes))
-        domi_text_append_words(to, " %12.1f/s", (double)sum / shot->seconds);
-    domi_text_append_words(to, "\n");
+        domi_text_append_formatted(to, " %12.1f/s", (double)sum / shot->seconds);
+    domi_text_append_formatted(to, "\n");
 }
 
 /* Add a row for each range of lengths in which a stall has occurred. */
@@ -282,8 +283,8 @@ static void add_rows_of_stalls(domi_text *to, snapshot *shot)
  * column for all threads has the value. */
 static void add_row_of_memory(domi_text *to, const snapshot *shot, const char *name, uint64_t value)
 {
-    domi_text_append_words(to, "%-22s%*s %15llu\n", name, (int)shot->count * 16, "",
-                           (unsigned long long)value);
+    domi_text_append_formatted(to, "%-22s%*s %15llu\n", name, (int)shot->count * 16, "",
+                               (unsigned long long)value);
 }
 
 /* Add the rows of the last measurement of memory; none if memory is not measured. */
@@ -308,10 +309,10 @@ static void add_rows_of_group(domi_text *to, snapshot *shot, row_group group)
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (rows[i].group != group ||
-            (!shot->has_zeros && *get_number_at_offset(&shot->all, rows[i].offset) == 0))
+            (!shot->has_zeros && *get_number_of_profile_at_offset(&shot->all, rows[i].offset) == 0))
             continue;
         if (is_first)
-            domi_text_append_words(to, "-- %s\n", group_names[group]);
+            domi_text_append_formatted(to, "-- %s\n", group_names[group]);
         is_first = false;
         add_row_of_counter(to, shot, rows[i].name, rows[i].offset);
     }
@@ -330,11 +331,11 @@ static uint64_t get_number_of_runner(const snapshot *shot, uint32_t column, size
 static void add_row_of_runner_times(domi_text *to, const snapshot *shot, const char *name,
                                     size_t offset)
 {
-    domi_text_append_words(to, "%-22s", name);
+    domi_text_append_formatted(to, "%-22s", name);
     for (uint32_t i = 0; i <= shot->count; i++)
         add_time_with_share(to, get_number_of_runner(shot, i, offset),
                             get_number_of_runner(shot, i, offsetof(domus_runner_profile, wall_ns)));
-    domi_text_append_words(to, "\n");
+    domi_text_append_formatted(to, "\n");
 }
 
 static void add_row_of_runner_counter(domi_text *to, const snapshot *shot, const char *name,
@@ -344,13 +345,13 @@ static void add_row_of_runner_counter(domi_text *to, const snapshot *shot, const
 
     if (!shot->has_zeros && sum == 0)
         return;
-    domi_text_append_words(to, "%-22s", name);
+    domi_text_append_formatted(to, "%-22s", name);
     for (uint32_t i = 0; i <= shot->count; i++)
-        domi_text_append_words(to, " %15llu",
-                               (unsigned long long)get_number_of_runner(shot, i, offset));
+        domi_text_append_formatted(to, " %15llu",
+                                   (unsigned long long)get_number_of_runner(shot, i, offset));
     if (shot->seconds > 0)
-        domi_text_append_words(to, " %12.1f/s", (double)sum / shot->seconds);
-    domi_text_append_words(to, "\n");
+        domi_text_append_formatted(to, " %12.1f/s", (double)sum / shot->seconds);
+    domi_text_append_formatted(to, "\n");
 }
 
 static void add_table_of_pool(domi_text *to, const domus_pool *pool)

@@ -50,7 +50,7 @@ void domi_system_set_stop_step(domus_system *system, domi_stop_step step)
      * all changes (change.c). seq_cst: this store comes before the looks at the park words, as a
      * put does, so no thread falls asleep without having seen the step. */
     uint32_t orders = atomic_load_explicit(&system->orders, memory_order_relaxed);
-    atomic_store_explicit(&system->orders, domi_orders_with_step(orders, step),
+    atomic_store_explicit(&system->orders, domi_orders_with_stop_step(orders, step),
                           memory_order_seq_cst);
     domi_outside_lock(system);
     for (uint32_t i = 0; i < system->count; i++)
@@ -104,7 +104,7 @@ static bool have_all_threads_begun_close(const domus_system *system)
         if (domi_thread_read_stop_step(&system->threads[i]) < DOMI_STOP_CLOSE)
             return false;
     }
-    return domi_pools_have_begun_step(system, DOMI_STOP_CLOSE);
+    return domi_pools_have_runners_begun_stop_step(system, DOMI_STOP_CLOSE);
 }
 
 static bool have_all_actors_ended(const domus_system *system)
@@ -115,7 +115,7 @@ static bool have_all_actors_ended(const domus_system *system)
             return false;
     }
     return domi_detached_count_busy_threads(system) == 0 &&
-           domi_pools_have_begun_step(system, DOMI_STOP_ACTORS) &&
+           domi_pools_have_runners_begun_stop_step(system, DOMI_STOP_ACTORS) &&
            domi_pools_count_houses(system) == 0;
 }
 
@@ -229,7 +229,7 @@ static void drain_connections_of_system(domus_system *system)
 /* True if each thread of the loop has begun the wanted step of the stop. Then the step before is
  * over, and all actors that were spawned before it are mounted. Detached threads do not follow this
  * step, so their mounts are counted. */
-static bool have_threads_begun_step(const domus_system *system)
+static bool have_threads_begun_wanted_stop_step(const domus_system *system)
 {
     domi_stop_step wanted = domi_system_read_stop_step(system, memory_order_relaxed);
 
@@ -268,7 +268,7 @@ static void tell_processes_to_end(domus_system *system, uint64_t until_ns)
 static void tell_processes_and_wait_for_end(domus_system *system, uint64_t until_ns)
 {
     /* When this wait is over, each actor that was spawned before this step is mounted. */
-    (void)wait_until_true_or_late(system, have_threads_begun_step, until_ns);
+    (void)wait_until_true_or_late(system, have_threads_begun_wanted_stop_step, until_ns);
     do {
         tell_processes_to_end(system, until_ns);
         if (!wait_until_true_or_late(system, is_wait_for_processes_over, until_ns))
@@ -312,7 +312,7 @@ static int stop_system_step_by_step(domus_system *system)
                                              (time_ns > END_NS ? time_ns : END_NS))) {
         record_stuck_handlers(system);
         domi_system_log_left_actors(system);
-        domi_system_log_held_connections(system);
+        domi_system_log_connections_held_up(system);
         (void)domi_system_log_cut_channels(system);
         return -ETIMEDOUT;
     }

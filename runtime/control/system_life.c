@@ -98,7 +98,7 @@ static int init_names_of_actors(domus_system *system, char *error, size_t error_
     return domi_names_init(&system->names, system->config.names.max, key);
 }
 
-static int init_counts_of_peers(domus_system *system)
+static int init_connection_counts_of_peers(domus_system *system)
 {
     const domi_peers_limits limits = {
         .connections_max = system->config.channel.connections_max,
@@ -112,7 +112,7 @@ static int init_counts_of_peers(domus_system *system)
     return domi_peers_init(&system->peers, &limits, key);
 }
 
-static void init_levels_of_system(domus_system *system)
+static void init_levels_of_profile_and_log(domus_system *system)
 {
     system->profile_level = system->config.profile.level;
     system->log_level = system->config.log.level;
@@ -154,7 +154,7 @@ static int make_system_without_start(const domus_config *config, domi_simulator 
     int result = domus_config_check(config, error, error_size);
 
     if (result == 0)
-        result = domi_fork_begin_to_count();
+        result = domi_fork_begin_to_count_forks();
     if (result != 0)
         return result;
     domus_system *system = domi_memory_map_pages(sizeof *system);
@@ -162,7 +162,7 @@ static int make_system_without_start(const domus_config *config, domi_simulator 
         result = -ENOMEM;
         goto fail_system;
     }
-    init_levels_of_system(system);
+    init_levels_of_profile_and_log(system);
     system->simulator = simulator;
     system->thread_hooks = simulator != NULL ? simulator->thread_hooks : &domi_hooks_of_threads;
     result = choose_cpus_for_threads(system, config, error, error_size);
@@ -183,7 +183,7 @@ static int make_system_without_start(const domus_config *config, domi_simulator 
     if (result != 0)
         goto fail_threads;
     result = init_names_of_actors(system, error, error_size);
-    if (result == 0 && (result = init_counts_of_peers(system)) != 0)
+    if (result == 0 && (result = init_connection_counts_of_peers(system)) != 0)
         domi_names_fini(&system->names);
     if (result != 0)
         goto fail_threads;

@@ -34,7 +34,7 @@
 #include <unistd.h>
 
 const domi_runtime_hooks domi_hooks_of_threads = {
-    .wake = domi_thread_wake_manager,
+    .wake = domi_thread_wake_by_eventfd,
     .log = domi_log_what_happened_to_actor,
     .warn = domi_log_mistake_of_user,
     .say = domi_log_text_for_manager,
@@ -93,15 +93,15 @@ static void report_start_of_thread(domus_system *system, int result)
     pthread_mutex_lock(&system->mutex);
     system->running++;
     /* a thread that could not start counts as ended, so that the others do not wait for it in
-     * wait_for_all_threads() */
+     * wait_until_all_have_left_their_loops() */
     system->ended += result != 0;
     if (result != 0 && system->start_error == 0) {
         system->start_error = result;
         domi_setup_step step = system->threads[0].io.backend == &domi_backend_epoll
                                    ? DOMI_SETUP_EPOLL
                                    : DOMI_SETUP_ENABLE;
-        domi_setup_explain_failure(result, step, &system->config, system->start_text,
-                                   sizeof system->start_text);
+        domi_setup_explain_failure_of_ring(result, step, &system->config, system->start_text,
+                                           sizeof system->start_text);
     }
     pthread_cond_broadcast(&system->changed);
     pthread_mutex_unlock(&system->mutex);
@@ -109,7 +109,7 @@ static void report_start_of_thread(domus_system *system, int result)
 
 /* Wait until all threads and runners have left their loops. None may run any more when actors are
  * ended, because actors send to each other to the last, and a child tells its parent of its end. */
-static void wait_for_all_threads(domus_system *system)
+static void wait_until_all_have_left_their_loops(domus_system *system)
 {
     pthread_mutex_lock(&system->mutex);
     system->ended++;
@@ -128,7 +128,7 @@ static void *run_loop_of_thread(void *thread_)
     domi_manager_become_owner(&thread->manager);
     if (thread->config->stall.signal != 0)
         domi_backtrace_enable_thread(&thread->stall.backtrace, (int)thread->config->stall.signal,
-                                     domi_stall_record_interrupted, thread);
+                                     domi_stall_record_in_interrupted_thread, thread);
     domi_samples_enable_thread(&thread->sampled, &thread->manager);
     domi_crash_prepare_thread(&thread->recorder);
     (void)domi_memory_set_allocator(thread->system->hooks.allocator);
@@ -138,7 +138,7 @@ static void *run_loop_of_thread(void *thread_)
         domi_crash_unprepare_thread();
         return NULL;
     }
-    domi_pages_begin_to_keep();
+    domi_pages_begin_to_keep_freed_pages();
     thread->stamp_ns = thread->manager.now_ns = domi_clock_now(thread->clock);
     clockid_t cpu_clock = CLOCK_THREAD_CPUTIME_ID;
     (void)pthread_getcpuclockid(pthread_self(), &cpu_clock);
@@ -151,7 +151,7 @@ static void *run_loop_of_thread(void *thread_)
     domi_samples_disable_thread(&thread->sampled);
     domi_thread_stamp_time(thread, DOMI_SPAN_OTHER);
     domi_counter_add(&thread->counters.cpu_end_ns, domi_clock_read_cpu_ns(CLOCK_THREAD_CPUTIME_ID));
-    wait_for_all_threads(thread->system);
+    wait_until_all_have_left_their_loops(thread->system);
     domi_system_record_left_actors(thread->system, &thread->manager);
     domi_manager_end_actors(&thread->manager);
     domi_io_end_tries_and_connects(&thread->io);

@@ -66,7 +66,7 @@ static bool is_runner_at_rest(const domus_runner *runner)
 
 /* Record in a note what a look at its thread or runner found. Returns 1 if that has shown no life
  * in this period, else 0. */
-static uint32_t record_life_in_note(note *own, bool rests, uint64_t beat)
+static uint32_t record_in_note_whether_life_was_shown(note *own, bool rests, uint64_t beat)
 {
     own->has_shown = own->has_shown || rests || beat != own->beat;
     return own->has_shown ? 0 : 1;
@@ -101,7 +101,7 @@ static uint32_t call_for_each_note(domus_watchdog *watchdog,
 
 /* Begin a period of the watchdog in one note: take the present beat of its thread or runner. Called
  * as `act` of call_for_each_note(). */
-static uint32_t begin_period_in_note(note *own, bool rests, uint64_t beat)
+static uint32_t begin_period_of_watchdog_in_note(note *own, bool rests, uint64_t beat)
 {
     (void)rests;
     *own = (note){.beat = beat};
@@ -122,9 +122,9 @@ int domus_watchdog_look(domus_watchdog *watchdog)
     if (domi_system_is_forked(watchdog->system))
         return -ECHILD;
     watchdog->now_ns = domi_clock_now(&watchdog->system->clock);
-    uint32_t silent = call_for_each_note(watchdog, record_life_in_note);
+    uint32_t silent = call_for_each_note(watchdog, record_in_note_whether_life_was_shown);
     if (silent == 0)
-        (void)call_for_each_note(watchdog, begin_period_in_note);
+        (void)call_for_each_note(watchdog, begin_period_of_watchdog_in_note);
     return (int)silent;
 }
 
@@ -141,7 +141,7 @@ int domus_watchdog_new(domus_system *system, domus_watchdog **ret_watchdog)
     if (watchdog == NULL)
         return -ENOMEM;
     watchdog->system = system;
-    (void)call_for_each_note(watchdog, begin_period_in_note);
+    (void)call_for_each_note(watchdog, begin_period_of_watchdog_in_note);
     *ret_watchdog = watchdog;
     return 0;
 }

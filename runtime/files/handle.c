@@ -37,7 +37,7 @@ domi_files *domi_files_new(domi_workers *workers, uint32_t open_max)
 
 /* Release one use of the part that all file handles of a system share; the last release frees
  * the part. Its mutex is locked at the call, and unlocked at the return. */
-static void release_use_of_common_part(domi_files *files)
+static void unlock_and_release_use_of_common_part(domi_files *files)
 {
     bool is_last = --files->users == 0;
 
@@ -67,14 +67,14 @@ static void link_work_to_list(domi_files *files, domi_file_left *left)
     files->left = left;
 }
 
-void domi_file_left_add_to_list(domi_files *files, domi_file_left *left)
+void domi_file_left_add_work_under_way(domi_files *files, domi_file_left *left)
 {
     pthread_mutex_lock(&files->mutex);
     link_work_to_list(files, left);
     pthread_mutex_unlock(&files->mutex);
 }
 
-void domi_file_left_remove_from_list(domi_files *files, domi_file_left *left)
+void domi_file_left_remove_work_that_ended(domi_files *files, domi_file_left *left)
 {
     pthread_mutex_lock(&files->mutex);
     unlink_work_from_list(left);
@@ -94,7 +94,7 @@ void domi_files_free(domi_files *files)
         left->drop(left);
         pthread_mutex_lock(&files->mutex);
     }
-    release_use_of_common_part(files);
+    unlock_and_release_use_of_common_part(files);
 }
 
 /* --- handles ---------------------------------------------------------------------------------- */
@@ -145,7 +145,7 @@ static void free_handle_of_file(domus_file *file)
     (void)domi_memory_set_meter(counted);
     atomic_fetch_sub_explicit(&files->open, 1, memory_order_relaxed);
     pthread_mutex_lock(&files->mutex);
-    release_use_of_common_part(files);
+    unlock_and_release_use_of_common_part(files);
 }
 
 static int close_descriptor_of_file(void *file_)
@@ -158,7 +158,7 @@ static int close_descriptor_of_file(void *file_)
     return 0;
 }
 
-static void free_closed_file(domi_file_left *left)
+static void free_file_and_close_if_open(domi_file_left *left)
 {
     domus_file *file = (domus_file *)(void *)((char *)left - offsetof(domus_file, left));
 
@@ -173,8 +173,8 @@ static void free_handle_after_close(domi_job *job)
 {
     domus_file *file = (domus_file *)(void *)((char *)job - offsetof(domus_file, job));
 
-    domi_file_left_remove_from_list(file->files, &file->left);
-    free_closed_file(&file->left);
+    domi_file_left_remove_work_that_ended(file->files, &file->left);
+    free_file_and_close_if_open(&file->left);
 }
 
 /* Let a helper thread close the file of a handle. Returns false if no helper thread takes that
@@ -186,7 +186,7 @@ static bool close_by_helper_thread(domus_file *file)
 
     file->job = (domi_job){
         .function = close_descriptor_of_file, .argument = file, .done = free_handle_after_close};
-    file->left.drop = free_closed_file;
+    file->left.drop = free_file_and_close_if_open;
     pthread_mutex_lock(&files->mutex);
     bool handed = files->workers != NULL;
     if (handed) {

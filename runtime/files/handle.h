@@ -63,10 +63,10 @@ domi_files *domi_files_new(domi_workers *workers, uint32_t open_max);
  * is still under way is dropped; handles may still be closed afterwards. NULL is allowed. */
 void domi_files_free(domi_files *files);
 
-/* Add work on a file to the list of work that is under way; domi_file_left_remove_from_list()
+/* Add work on a file to the list of work that is under way; domi_file_left_remove_work_that_ended()
  * removes it. */
-void domi_file_left_add_to_list(domi_files *files, domi_file_left *left);
-void domi_file_left_remove_from_list(domi_files *files, domi_file_left *left);
+void domi_file_left_add_work_under_way(domi_files *files, domi_file_left *left);
+void domi_file_left_remove_work_that_ended(domi_files *files, domi_file_left *left);
 
 /* Make a file handle without an open file. Returns 0; -EMFILE if too many are open; -ENOMEM. */
 int domi_file_new_handle(domi_files *files, domus_file **ret_file);

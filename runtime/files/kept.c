@@ -81,7 +81,7 @@ static bool has_file_this_name(const domi_kept_file *file, domi_kept_name name)
 
 /* --- the order of use ------------------------------------------------------------------------- */
 
-static void add_file_as_newest(domi_kept *kept, domi_kept_file *file)
+static void add_kept_file_as_last_used(domi_kept *kept, domi_kept_file *file)
 {
     file->newer = NULL;
     file->older = kept->newest;
@@ -120,7 +120,7 @@ domi_kept_file *domi_kept_find_file(domi_kept *kept, domi_kept_name name)
         file = file->next;
     if (file != NULL && file != kept->newest) {
         remove_from_order_of_use(kept, file);
-        add_file_as_newest(kept, file);
+        add_kept_file_as_last_used(kept, file);
     }
     return file;
 }
@@ -154,7 +154,7 @@ domi_kept *domi_kept_free(domi_kept *kept)
 
 /* Set for how many bytes a kept file counts, by the memory that it takes now. Then forget the
  * files that were used least recently until all fit into the table's limit, but never this file. */
-static void set_cost_of_file(domi_kept *kept, domi_kept_file *file)
+static void set_cost_of_kept_file_and_make_room(domi_kept *kept, domi_kept_file *file)
 {
     size_t bytes = sizeof *file + file->paths_size;
 
@@ -183,7 +183,7 @@ static domi_kept_file *add_file_to_table(domi_kept *kept, domi_kept_name name)
         to = stpcpy(to, *path) + 1;
     file->next = *find_list_of_hash(kept, file->hash);
     *find_list_of_hash(kept, file->hash) = file;
-    add_file_as_newest(kept, file);
+    add_kept_file_as_last_used(kept, file);
     return file;
 }
 
@@ -194,7 +194,7 @@ bool domi_kept_are_statuses_same(const domus_file_status *one, const domus_file_
            one->mode == other->mode;
 }
 
-uint64_t domi_kept_time_to_settle(const domus_file_status *status)
+uint64_t domi_kept_time_file_must_be_unchanged(const domus_file_status *status)
 {
     bool counts_seconds =
         status->modified_ns % NS_OF_SECOND == 0 && status->changed_ns % NS_OF_SECOND == 0;
@@ -202,8 +202,8 @@ uint64_t domi_kept_time_to_settle(const domus_file_status *status)
     return counts_seconds ? SETTLED_SLOWLY : SETTLED_NS;
 }
 
-void domi_kept_note_file(domi_kept *kept, domi_kept_name name, domi_kept_file *file,
-                         const domus_file_loaded *loaded, domi_kept_times times)
+void domi_kept_record_loaded_file(domi_kept *kept, domi_kept_name name, domi_kept_file *file,
+                                  const domus_file_loaded *loaded, domi_kept_times times)
 {
     bool is_new = file == NULL;
 
@@ -222,9 +222,9 @@ void domi_kept_note_file(domi_kept *kept, domi_kept_name name, domi_kept_file *f
     if (file->bytes.page == NULL && loaded->bytes.page != NULL &&
         domi_page_bytes_of_memory(loaded->bytes.page) <= kept->bytes_max / SHARE &&
         times.begun_ns > file->since_ns &&
-        times.begun_ns - file->since_ns >= domi_kept_time_to_settle(&file->status))
+        times.begun_ns - file->since_ns >= domi_kept_time_file_must_be_unchanged(&file->status))
         (void)domus_slice_keep(loaded->bytes, &file->bytes);
-    set_cost_of_file(kept, file);
+    set_cost_of_kept_file_and_make_room(kept, file);
     if (kept->bytes > kept->bytes_max)
         domi_kept_forget_file(kept, file); /* this kept file alone exceeds the limit of the table */
 }

@@ -3,11 +3,11 @@
  * A file is named as a load names it: by a directory, flags and a list of paths. Each thread has a
  * table of its own, so nothing is shared and no lock is needed. The first load only notes the file
  * without its bytes. A later load keeps the bytes if the file is unchanged for the time
- * domi_kept_time_to_settle(). A write within one tick of the file system's clock after the previous
- * change leaves all times of the file as they were, so it could not be noticed earlier. The time of
- * the turn would be too early for this, because the file may have changed during the turn; so the
- * time is read from the clock during the load. Beyond files.keptMax the files used least recently
- * are forgotten, and while memory is short all files.
+ * domi_kept_time_file_must_be_unchanged(). A write within one tick of the file system's clock after
+ * the previous change leaves all times of the file as they were, so it could not be noticed
+ * earlier. The time of the turn would be too early for this, because the file may have changed
+ * during the turn; so the time is read from the clock during the load. Beyond files.keptMax the
+ * files used least recently are forgotten, and while memory is short all files.
  *
  * Owner thread: the one that runs the houses of the thread. */
 #ifndef DOMI_RUNTIME_FILES_KEPT_H
@@ -65,7 +65,7 @@ domi_kept_file *domi_kept_find_file(domi_kept *kept, domi_kept_name name);
 
 void domi_kept_forget_file(domi_kept *kept, domi_kept_file *file);
 
-/* The times of a load of a file, by which domi_kept_note_file() tells whether the file is
+/* The times of a load of a file, by which domi_kept_record_loaded_file() tells whether the file is
  * unchanged for long enough. */
 typedef struct domi_kept_times {
     uint64_t turn_ns;  /* time at which the present turn began, perhaps long before the load */
@@ -76,14 +76,14 @@ typedef struct domi_kept_times {
 /* Note in the table that a file was just loaded, and keep its bytes if it has been unchanged for
  * long enough; `file` is the result of domi_kept_find_file() for this name. Other files may be
  * forgotten to make room. If there is no memory, the file is not noted. */
-void domi_kept_note_file(domi_kept *kept, domi_kept_name name, domi_kept_file *file,
-                         const domus_file_loaded *loaded, domi_kept_times times);
+void domi_kept_record_loaded_file(domi_kept *kept, domi_kept_name name, domi_kept_file *file,
+                                  const domus_file_loaded *loaded, domi_kept_times times);
 
 /* True if two statuses agree in everything that a write to the file changes. */
 bool domi_kept_are_statuses_same(const domus_file_status *one, const domus_file_status *other);
 
 /* Returns how long a file has to be unchanged before its bytes may be kept: 100 ms, or 3 s on a
  * file system that counts whole seconds. */
-uint64_t domi_kept_time_to_settle(const domus_file_status *status);
+uint64_t domi_kept_time_file_must_be_unchanged(const domus_file_status *status);
 
 #endif

@@ -88,13 +88,13 @@ static bool try_open_in_ring(domi_file_operation *operation, domi_io *io)
                                     operation->path, &operation->how);
 }
 
-static int judge_try_of_open(domi_file_operation *operation, int result, bool is_lost)
+static int decide_after_try_of_open(domi_file_operation *operation, int result, bool is_lost)
 {
     return is_lost || result == -EAGAIN ? DOMI_FILE_TRY_ELSEWHERE
                                         : store_opened_descriptor(operation, result);
 }
 
-static int do_blocking_open(domi_file_operation *operation)
+static int open_file_on_helper(domi_file_operation *operation)
 {
     operation->how.resolve &= ~(uint64_t)RESOLVE_CACHED;
     return store_opened_descriptor(
@@ -113,8 +113,8 @@ const domi_file_verb domi_file_open_verb = {
     .reply = &domus_file_type,
     .prepare = prepare_open_of_file,
     .try = try_open_in_ring,
-    .judge = judge_try_of_open,
-    .work = do_blocking_open,
+    .judge = decide_after_try_of_open,
+    .work = open_file_on_helper,
     .fill = fill_answer_of_open,
 };
 
@@ -122,7 +122,9 @@ const domi_file_verb domi_file_open_verb = {
 
 static int prepare_read_of_file(domi_file_operation *operation, domi_manager *manager)
 {
-    return operation->size != 0 ? domi_file_make_page(operation, manager, operation->size) : 1;
+    return operation->size != 0
+               ? domi_file_make_page_to_read_into(operation, manager, operation->size)
+               : 1;
 }
 
 static bool try_read_in_ring(domi_file_operation *operation, domi_io *io)
@@ -136,7 +138,7 @@ static bool try_read_in_ring(domi_file_operation *operation, domi_io *io)
         operation->size - operation->done, operation->position + operation->done);
 }
 
-static int judge_try_of_read(domi_file_operation *operation, int result, bool is_lost)
+static int decide_after_try_of_read(domi_file_operation *operation, int result, bool is_lost)
 {
     if (is_lost || result == -EAGAIN || result == -EINTR)
         return DOMI_FILE_TRY_ELSEWHERE;
@@ -150,7 +152,7 @@ static int judge_try_of_read(domi_file_operation *operation, int result, bool is
     return operation->done < operation->size ? DOMI_FILE_TRY_AGAIN : 0;
 }
 
-static int do_blocking_read(domi_file_operation *operation)
+static int read_file_on_helper(domi_file_operation *operation)
 {
     int result =
         domi_disk_read(operation->file->fd, operation->page->room + operation->done,
@@ -172,8 +174,8 @@ const domi_file_verb domi_file_read_verb = {
     .reply = &domus_slice_type,
     .prepare = prepare_read_of_file,
     .try = try_read_in_ring,
-    .judge = judge_try_of_read,
-    .work = do_blocking_read,
+    .judge = decide_after_try_of_read,
+    .work = read_file_on_helper,
     .fill = fill_answer_of_read,
 };
 
@@ -203,7 +205,7 @@ static bool try_write_in_ring(domi_file_operation *operation, domi_io *io)
 /* Judge what a try of a write in the ring has returned. A write that the ring has lost may still
  * have happened; so it is done again, except on a file that is appended to, where this would do
  * harm. */
-static int judge_try_of_write(domi_file_operation *operation, int result, bool is_lost)
+static int decide_after_try_of_write(domi_file_operation *operation, int result, bool is_lost)
 {
     domus_file *file = operation->file;
 
@@ -222,7 +224,7 @@ static int judge_try_of_write(domi_file_operation *operation, int result, bool i
     return operation->done < operation->size ? DOMI_FILE_TRY_AGAIN : 0;
 }
 
-static int do_blocking_write(domi_file_operation *operation)
+static int write_file_on_helper(domi_file_operation *operation)
 {
     operation->done +=
         domi_disk_write(operation->file->fd, domus_slice_data(operation->bytes) + operation->done,
@@ -241,8 +243,8 @@ const domi_file_verb domi_file_write_verb = {
     .reply = &domus_file_written_type,
     .prepare = prepare_write_of_file,
     .try = try_write_in_ring,
-    .judge = judge_try_of_write,
-    .work = do_blocking_write,
+    .judge = decide_after_try_of_write,
+    .work = write_file_on_helper,
     .fill = fill_answer_of_write,
 };
 
@@ -275,7 +277,8 @@ int domi_file_descriptor_of_directory(const domus_file *directory)
     return directory != NULL ? directory->fd : AT_FDCWD;
 }
 
-int domi_file_make_page(domi_file_operation *operation, const domi_manager *manager, uint32_t size)
+int domi_file_make_page_to_read_into(domi_file_operation *operation, const domi_manager *manager,
+                                     uint32_t size)
 {
     if (manager->memory.busy && (operation->flags & DOMI_FILE_IS_SENT) == 0)
         return -EBUSY;
@@ -297,17 +300,17 @@ domus_slice domi_file_take_bytes_of_page(domi_file_operation *operation, uint32_
     return bytes;
 }
 
-static int do_blocking_stat(domi_file_operation *operation)
+static int stat_file_on_helper(domi_file_operation *operation)
 {
     return domi_disk_stat(operation->file->fd, &operation->answer.status);
 }
 
-static int do_blocking_sync(domi_file_operation *operation)
+static int sync_file_on_helper(domi_file_operation *operation)
 {
     return domi_disk_sync(operation->file->fd, operation->flags != 0);
 }
 
-static int do_blocking_truncate(domi_file_operation *operation)
+static int truncate_file_on_helper(domi_file_operation *operation)
 {
     return domi_disk_truncate(operation->file->fd, operation->position);
 }
@@ -319,7 +322,7 @@ static domi_disk_name make_path_of_directory_and_name(const domi_file_operation 
                             (operation->flags & DOMUS_FILE_BENEATH) != 0};
 }
 
-static int do_blocking_rename(domi_file_operation *operation)
+static int rename_file_on_helper(domi_file_operation *operation)
 {
     return domi_disk_rename(
         make_path_of_directory_and_name(operation, operation->file, operation->path),
@@ -327,20 +330,20 @@ static int do_blocking_rename(domi_file_operation *operation)
         (operation->flags & DOMUS_FILE_EXCLUSIVE) != 0);
 }
 
-static int do_blocking_link(domi_file_operation *operation)
+static int link_file_on_helper(domi_file_operation *operation)
 {
     return domi_disk_link(operation->file->fd, make_path_of_directory_and_name(
                                                    operation, operation->to_file, operation->to));
 }
 
-static int do_blocking_remove(domi_file_operation *operation)
+static int remove_file_on_helper(domi_file_operation *operation)
 {
     return domi_disk_remove(
         make_path_of_directory_and_name(operation, operation->file, operation->path),
         (operation->flags & DOMUS_FILE_DIRECTORY) != 0);
 }
 
-static int do_blocking_make_directory(domi_file_operation *operation)
+static int make_directory_on_helper(domi_file_operation *operation)
 {
     return domi_disk_make_directory(
         make_path_of_directory_and_name(operation, operation->file, operation->path),
@@ -350,10 +353,10 @@ static int do_blocking_make_directory(domi_file_operation *operation)
 static int prepare_list_of_directory(domi_file_operation *operation, domi_manager *manager)
 {
     operation->size = LIST_BYTES;
-    return domi_file_make_page(operation, manager, LIST_BYTES);
+    return domi_file_make_page_to_read_into(operation, manager, LIST_BYTES);
 }
 
-static int do_blocking_list(domi_file_operation *operation)
+static int list_directory_on_helper(domi_file_operation *operation)
 {
     domi_disk_list list = {
         .bytes = operation->page->room,
@@ -381,25 +384,27 @@ static void fill_answer_of_list(domi_file_operation *operation)
 }
 
 const domi_file_verb domi_file_stat_verb = {
-    .waits = {.name = "file stat"}, .reply = &domus_file_status_type, .work = do_blocking_stat};
+    .waits = {.name = "file stat"}, .reply = &domus_file_status_type, .work = stat_file_on_helper};
 const domi_file_verb domi_file_sync_verb = {
-    .waits = {.name = "file sync"}, .reply = &domus_file_done_type, .work = do_blocking_sync};
+    .waits = {.name = "file sync"}, .reply = &domus_file_done_type, .work = sync_file_on_helper};
 const domi_file_verb domi_file_truncate_verb = {.waits = {.name = "file truncate"},
                                                 .reply = &domus_file_done_type,
-                                                .work = do_blocking_truncate};
-const domi_file_verb domi_file_rename_verb = {
-    .waits = {.name = "file rename"}, .reply = &domus_file_done_type, .work = do_blocking_rename};
+                                                .work = truncate_file_on_helper};
+const domi_file_verb domi_file_rename_verb = {.waits = {.name = "file rename"},
+                                              .reply = &domus_file_done_type,
+                                              .work = rename_file_on_helper};
 const domi_file_verb domi_file_link_verb = {
-    .waits = {.name = "file link"}, .reply = &domus_file_done_type, .work = do_blocking_link};
-const domi_file_verb domi_file_remove_verb = {
-    .waits = {.name = "file remove"}, .reply = &domus_file_done_type, .work = do_blocking_remove};
+    .waits = {.name = "file link"}, .reply = &domus_file_done_type, .work = link_file_on_helper};
+const domi_file_verb domi_file_remove_verb = {.waits = {.name = "file remove"},
+                                              .reply = &domus_file_done_type,
+                                              .work = remove_file_on_helper};
 const domi_file_verb domi_file_make_directory_verb = {.waits = {.name = "directory make"},
                                                       .reply = &domus_file_done_type,
-                                                      .work = do_blocking_make_directory};
+                                                      .work = make_directory_on_helper};
 const domi_file_verb domi_file_list_verb = {
     .waits = {.name = "directory list"},
     .reply = &domus_file_entries_type,
     .prepare = prepare_list_of_directory,
-    .work = do_blocking_list,
+    .work = list_directory_on_helper,
     .fill = fill_answer_of_list,
 };

@@ -31,7 +31,8 @@ int domi_file_descriptor_of_directory(const domus_file *directory);
 
 /* Make a page of `size` bytes, into which the operation on a file reads. Returns 0; -EBUSY while
  * memory is critical; -ENOMEM. Called by the thread that runs the house of the actor. */
-int domi_file_make_page(domi_file_operation *operation, const domi_manager *manager, uint32_t size);
+int domi_file_make_page_to_read_into(domi_file_operation *operation, const domi_manager *manager,
+                                     uint32_t size);
 
 /* Take the first `size` bytes of the operation's page as a slice. If most of the page is unused,
  * these bytes are copied, so that few bytes do not hold a large page. Any thread. */

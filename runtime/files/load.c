@@ -68,7 +68,7 @@ static int open_path_of_load(const loading *load, const char *path)
 
 /* Open the first path of a load's list that exists, and get the file's status. Returns 0 or a
  * negative errno. */
-static int open_first_path(loading *load, const char *const *paths)
+static int open_first_path_that_exists(loading *load, const char *const *paths)
 {
     int error = -ENOENT;
 
@@ -158,9 +158,9 @@ static int check_load_arguments(const domus_stack *stack, const char *const *pat
     return size_max > stack->manager->config->files.read_max_bytes ? -EMSGSIZE : 0;
 }
 
-static int load_without_waiting(domus_stack *stack, loading *load, const char *const *paths)
+static int load_file_without_waiting(domus_stack *stack, loading *load, const char *const *paths)
 {
-    int error = open_first_path(load, paths);
+    int error = open_first_path_that_exists(load, paths);
 
     if (error != 0)
         return error;
@@ -191,12 +191,12 @@ static domi_thread *find_thread_with_kept_files(const domi_manager *manager,
 
 /* Check by a file's present status whether it has changed since its bytes were kept. Returns 0;
  * -ESTALE if it has changed; another negative errno if the check has failed. */
-static int check_kept_file(const loading *load, const domi_kept_file *file,
-                           const char *const *paths)
+static int check_kept_file_is_unchanged(const loading *load, const domi_kept_file *file,
+                                        const char *const *paths)
 {
     loading look = {
         .directory = load->directory, .flags = load->flags, .in_place = true, .looks_only = true};
-    int error = open_first_path(&look, paths);
+    int error = open_first_path_that_exists(&look, paths);
 
     if (error != 0)
         return error;
@@ -217,7 +217,7 @@ static int answer_with_kept_bytes(domi_thread *thread, loading *load, domi_kept_
     if (file->bytes.page == NULL)
         return -ESTALE;
     if (now_ns - file->looked_ns >= thread->config->files.kept_time_ns) {
-        int error = check_kept_file(load, file, paths);
+        int error = check_kept_file_is_unchanged(load, file, paths);
         if (error != 0)
             return error;
         file->looked_ns = now_ns;
@@ -237,17 +237,17 @@ static int load_by_kept_files(domus_stack *stack, domi_thread *thread, loading *
         thread->kept =
             domi_kept_new(thread->config->files.kept_max_bytes, thread->system->peers.hash_key);
     if (thread->kept == NULL)
-        return load_without_waiting(stack, load, name.paths);
+        return load_file_without_waiting(stack, load, name.paths);
 
     domi_kept_file *file = domi_kept_find_file(thread->kept, name);
     int error = file != NULL ? answer_with_kept_bytes(thread, load, file, name.paths) : -ESTALE;
     if (error == -ESTALE) {
         domi_kept_times times = {.turn_ns = thread->manager.now_ns,
                                  .begun_ns = domi_system_read_clock(&thread->manager)};
-        error = load_without_waiting(stack, load, name.paths);
+        error = load_file_without_waiting(stack, load, name.paths);
         if (error == 0 && load->loaded.bytes.page != NULL) {
             times.done_ns = domi_system_read_clock(&thread->manager);
-            domi_kept_note_file(thread->kept, name, file, &load->loaded, times);
+            domi_kept_record_loaded_file(thread->kept, name, file, &load->loaded, times);
             return 0;
         }
         if (error == 0 && file != NULL && file->bytes.page != NULL)
@@ -277,7 +277,7 @@ int domus_file_load_now(domus_stack *stack, domus_file *directory, const char *c
         error = keeper != NULL
                     ? load_by_kept_files(stack, keeper, &load,
                                          (domi_kept_name){directory->serial, flags, paths})
-                    : load_without_waiting(stack, &load, paths);
+                    : load_file_without_waiting(stack, &load, paths);
     if (error == 0)
         *ret_loaded = load.loaded;
     return error;
@@ -287,7 +287,7 @@ int domus_file_load_now(domus_stack *stack, domus_file *directory, const char *c
 
 static int prepare_load_of_file(domi_file_operation *operation, domi_manager *manager)
 {
-    int error = domi_file_make_page(operation, manager, operation->size);
+    int error = domi_file_make_page_to_read_into(operation, manager, operation->size);
 
     return error != 0 ? error : domi_file_new_handle(operation->system->files, &operation->opened);
 }
@@ -321,7 +321,7 @@ static int read_opened_file(domi_file_operation *operation, loading *load)
     return error;
 }
 
-static int do_blocking_load(domi_file_operation *operation)
+static int load_file_on_helper(domi_file_operation *operation)
 {
     const char *paths[DOMUS_FILE_PATHS_MAX + 1];
     loading load = {
@@ -334,7 +334,7 @@ static int do_blocking_load(domi_file_operation *operation)
 
     get_list_of_paths(operation, paths);
     for (int i = 0; i < READS_MAX && error == -EAGAIN; i++) {
-        error = open_first_path(&load, paths);
+        error = open_first_path_that_exists(&load, paths);
         if (error == 0)
             error = read_opened_file(operation, &load);
     }
@@ -355,7 +355,7 @@ const domi_file_verb domi_file_load_verb = {
     .waits = {.name = "file load"},
     .reply = &domus_file_loaded_type,
     .prepare = prepare_load_of_file,
-    .work = do_blocking_load,
+    .work = load_file_on_helper,
     .fill = fill_answer_of_load,
 };
 

@@ -41,7 +41,7 @@ static domi_file_operation *get_operation_of_envelope(domi_envelope *envelope)
  * in vain. */
 static bool has_asker_given_up(domi_file_operation *operation)
 {
-    const domi_return *back = domi_envelope_get_return(operation->envelope);
+    const domi_return *back = domi_envelope_get_return_of_ask(operation->envelope);
 
     return domi_promise_serial(back->promise) != back->serial;
 }
@@ -99,7 +99,7 @@ static void end_operation_on_system_thread(domi_file_operation *operation, domi_
 
 /* --- operations on a helper thread ------------------------------------------------------------ */
 
-static int do_operation_on_helper(void *operation_)
+static int carry_out_operation_on_helper(void *operation_)
 {
     domi_file_operation *operation = operation_;
 
@@ -118,7 +118,7 @@ static void end_operation_on_helper(domi_job *job)
     const domus_allocator *before = domi_memory_set_allocator(system->hooks.allocator);
     domi_meter *counted = domi_memory_set_meter(&system->pressure.meter);
 
-    domi_file_left_remove_from_list(system->files, &operation->left);
+    domi_file_left_remove_work_that_ended(system->files, &operation->left);
     uint32_t kind = turn_operation_into_answer(operation, job->result);
     domi_outside_lock(system);
     put_answer_to_asker(&system->outside, envelope, asker, kind);
@@ -151,13 +151,14 @@ static int hand_operation_to_helper(domi_file_operation *operation)
 
     if (system->workers == NULL)
         return -EOPNOTSUPP;
-    operation->job = (domi_job){
-        .function = do_operation_on_helper, .argument = operation, .done = end_operation_on_helper};
+    operation->job = (domi_job){.function = carry_out_operation_on_helper,
+                                .argument = operation,
+                                .done = end_operation_on_helper};
     operation->left.drop = drop_abandoned_operation;
-    domi_file_left_add_to_list(system->files, &operation->left);
+    domi_file_left_add_work_under_way(system->files, &operation->left);
     int result = domi_workers_submit_job(system->workers, &operation->job);
     if (result != 0)
-        domi_file_left_remove_from_list(system->files, &operation->left);
+        domi_file_left_remove_work_that_ended(system->files, &operation->left);
     return result;
 }
 
@@ -165,7 +166,7 @@ static int hand_operation_to_helper(domi_file_operation *operation)
 
 /* Handle the result of a try in the ring: the operation is done, tried again, or given to a
  * helper thread. It is called as domi_file_try.ended. */
-static void on_try_in_ring_ended(domi_io *io, domi_file_try *attempt, int result)
+static void on_try_ended_finish_or_use_helper(domi_io *io, domi_file_try *attempt, int result)
 {
     domi_file_operation *operation =
         (domi_file_operation *)(void *)((char *)attempt - offsetof(domi_file_operation, attempt));
@@ -235,7 +236,7 @@ static domi_file_operation *make_file_operation(domi_envelope *envelope, domus_s
     operation->asker = domi_house_get_address(house);
     operation->system = stack->manager->system;
     operation->envelope = envelope;
-    operation->attempt.ended = on_try_in_ring_ended;
+    operation->attempt.ended = on_try_ended_finish_or_use_helper;
     if (operation->file != NULL)
         (void)domus_file_keep(operation->file);
     if (operation->to_file != NULL)
@@ -258,7 +259,7 @@ int domi_file_begin_operation(domus_stack *stack, const domi_file_verb *verb,
     domi_envelope *envelope = domi_message_new(
         manager, DOMI_ASK_HEAD + sizeof(domi_file_operation) + path_size + to_size);
     if (envelope == NULL)
-        return domi_message_explain_failure(manager);
+        return domi_message_error_of_failed_new(manager);
     int error = domi_stack_add_promise(stack, DOMI_PROMISE_ASK, &promise);
     if (error != 0) {
         domi_pool_free_object(manager, &envelope->node);
@@ -274,7 +275,7 @@ int domi_file_begin_operation(domus_stack *stack, const domi_file_verb *verb,
         domi_stack_set_wait(stack->pooled, DOMI_WAIT_ONE, promise, then);
 
     domi_file_operation *operation = make_file_operation(envelope, stack, verb, what);
-    *domi_envelope_get_return(envelope) = (domi_return){
+    *domi_envelope_get_return_of_ask(envelope) = (domi_return){
         .promise = promise,
         .serial = domi_promise_serial(promise),
         .until = deadline_ns,

@@ -59,7 +59,7 @@ static int end_sending_and_resume_user(domus_stack *stack, void *self, sending *
     const domus_answer answer = {.error = error};
     domus_resumed *then = ended->then;
 
-    domi_file_left_remove_from_list(ended->files, &ended->left);
+    domi_file_left_remove_work_that_ended(ended->files, &ended->left);
     free_sending(&ended->left);
     return then(stack, self, &answer);
 }
@@ -184,7 +184,7 @@ static int end_sending_unless_it_began(domus_stack *stack, sending *now, int res
         return result;
     }
     tag_step_with_sending(stack, now);
-    domi_file_left_add_to_list(now->files, &now->left);
+    domi_file_left_add_work_under_way(now->files, &now->left);
     return result;
 }
 
@@ -241,7 +241,7 @@ static int on_head_sent_begin_file(domus_stack *stack, void *self, const domus_a
     return result != DOMUS_PARKED ? end_sending_and_resume_user(stack, self, now, result) : result;
 }
 
-static int on_file_of_answer_sent(domus_stack *stack, void *self, const domus_answer *answer)
+static int on_file_sent_end_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)self;
     return answer->error != 0 ? answer->error : domus_reply_end(stack, NULL, NULL);
@@ -265,7 +265,7 @@ int domus_file_answer_parts(domus_stack *stack, const domus_type *type, const vo
     for (uint32_t i = 0; error == 0 && i < count; i++)
         error = is_range_of_file_valid(parts[i].position, parts[i].size) ? 0 : -EINVAL;
     if (error == 0)
-        error = make_sending_of_file(stack, file, count, stream, on_file_of_answer_sent, &now);
+        error = make_sending_of_file(stack, file, count, stream, on_file_sent_end_answer, &now);
     if (error != 0)
         return error;
     int result = end_sending_unless_it_began(

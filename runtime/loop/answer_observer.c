@@ -29,7 +29,7 @@ uint32_t domi_answer_number_of_next_request(const domi_house *house)
 
 /* Returns the entry in which a pipeline's answers are counted. If all entries are in use, this
  * is the last one, which then stands for several pipelines. NULL: there is no memory. */
-static domi_answered *find_entry_of_pipeline(domi_answer_observer *observer, uint32_t tally)
+static domi_answered *find_or_add_entry_of_pipeline(domi_answer_observer *observer, uint32_t tally)
 {
     for (uint32_t i = 0; i < DOMUS_PIPELINES_MAX; i++) {
         domi_answered *entry =
@@ -54,7 +54,7 @@ static domi_answered *find_entry_of_pipeline(domi_answer_observer *observer, uin
 static void add_answer_time_to_histogram(domi_answer_observer *observer, uint32_t tally,
                                          uint64_t time_ns)
 {
-    domi_answered *entry = find_entry_of_pipeline(observer, tally);
+    domi_answered *entry = find_or_add_entry_of_pipeline(observer, tally);
 
     if (entry != NULL)
         domi_histogram_add_time(&entry->times, time_ns);
@@ -62,8 +62,9 @@ static void add_answer_time_to_histogram(domi_answer_observer *observer, uint32_
 
 /* Look at the followed request after a run of its actor: if it is answered completely, add to
  * the histogram how long that took, and follow it no more. */
-static void look_at_followed_request(domi_answer_observer *observer, const domi_pipe *pipe,
-                                     uint64_t runs, uint64_t end_ns, bool is_short)
+static void measure_followed_request_if_answered(domi_answer_observer *observer,
+                                                 const domi_pipe *pipe, uint64_t runs,
+                                                 uint64_t end_ns, bool is_short)
 {
     if (pipe == NULL) {
         observer->house = NULL; /* the followed request's connection is closed */
@@ -79,7 +80,7 @@ static void look_at_followed_request(domi_answer_observer *observer, const domi_
 
 /* Follow the request no more if its actor has ended unseen, or if it is too old, as one is whose
  * answer is a stream that goes on for long. */
-static void drop_lost_request(domi_answer_observer *observer, uint64_t now_ns)
+static void stop_following_lost_request(domi_answer_observer *observer, uint64_t now_ns)
 {
     if (observer->house == NULL)
         return;
@@ -89,9 +90,10 @@ static void drop_lost_request(domi_answer_observer *observer, uint64_t now_ns)
         observer->house = NULL;
 }
 
-void domi_answer_look_after_run(domi_answer_observer *observer, domi_manager *manager,
-                                const domi_house *house, uint32_t lease, uint32_t next,
-                                uint64_t begin_ns, uint64_t end_ns, bool may_begin, bool is_short)
+void domi_answer_measure_after_run(domi_answer_observer *observer, domi_manager *manager,
+                                   const domi_house *house, uint32_t lease, uint32_t next,
+                                   uint64_t begin_ns, uint64_t end_ns, bool may_begin,
+                                   bool is_short)
 {
     uint64_t life = domi_house_life_word(house);
     uint64_t runs = domi_counter_read(&manager->counters.runs);
@@ -99,9 +101,9 @@ void domi_answer_look_after_run(domi_answer_observer *observer, domi_manager *ma
     const domi_pipe *pipe = lives ? get_pipe_of_channels_actor(house) : NULL;
 
     if (may_begin)
-        drop_lost_request(observer, end_ns);
+        stop_following_lost_request(observer, end_ns);
     if (observer->house == house && observer->lease == lease)
-        look_at_followed_request(observer, pipe, runs, end_ns, is_short);
+        measure_followed_request_if_answered(observer, pipe, runs, end_ns, is_short);
     if (!may_begin || observer->house != NULL || pipe == NULL || pipe->next == next ||
         runs < observer->rest_runs)
         return;
@@ -112,7 +114,7 @@ void domi_answer_look_after_run(domi_answer_observer *observer, domi_manager *ma
     observer->lease = lease;
     observer->house = house;
     /* The new request may have been answered in the same run, so it is looked at once more. */
-    look_at_followed_request(observer, pipe, runs, end_ns, is_short);
+    measure_followed_request_if_answered(observer, pipe, runs, end_ns, is_short);
 }
 
 void domi_answer_observer_fini(domi_answer_observer *observer)

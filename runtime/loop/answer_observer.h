@@ -40,9 +40,10 @@ uint32_t domi_answer_number_of_next_request(const domi_house *house);
 /* Look at a house after its run from `begin_ns` to `end_ns`, in which its actor had `lease`. `next`
  * is what domi_answer_number_of_next_request() returned before the run. `may_begin`: follow a
  * request that the run has begun. `is_short`: runs are so short that looking at them costs much. */
-void domi_answer_look_after_run(domi_answer_observer *observer, domi_manager *manager,
-                                const domi_house *house, uint32_t lease, uint32_t next,
-                                uint64_t begin_ns, uint64_t end_ns, bool may_begin, bool is_short);
+void domi_answer_measure_after_run(domi_answer_observer *observer, domi_manager *manager,
+                                   const domi_house *house, uint32_t lease, uint32_t next,
+                                   uint64_t begin_ns, uint64_t end_ns, bool may_begin,
+                                   bool is_short);
 
 /* Free the histograms of the observer. The caller knows that no thread reads them any more. */
 void domi_answer_observer_fini(domi_answer_observer *observer);

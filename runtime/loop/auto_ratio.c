@@ -16,8 +16,8 @@ static uint64_t bound_budget_of_phase(const domi_auto_bounds *bounds, uint64_t b
     return budget_ns < bounds->least_ns ? bounds->least_ns : budget_ns;
 }
 
-uint64_t domi_auto_ratio_begin_phase(domi_auto_ratio *state, const domi_auto_bounds *bounds,
-                                     uint64_t now_ns, uint32_t ready)
+uint64_t domi_auto_ratio_begin_state_phase(domi_auto_ratio *state, const domi_auto_bounds *bounds,
+                                           uint64_t now_ns, uint32_t ready)
 {
     state->phase_from_ns = now_ns;
     if (state->round_left == 0) {
@@ -27,8 +27,8 @@ uint64_t domi_auto_ratio_begin_phase(domi_auto_ratio *state, const domi_auto_bou
     return bound_budget_of_phase(bounds, state->budget_ns);
 }
 
-void domi_auto_ratio_end_phase(domi_auto_ratio *state, const domi_auto_bounds *bounds,
-                               uint64_t now_ns, uint64_t ran, uint32_t left)
+void domi_auto_ratio_end_state_phase(domi_auto_ratio *state, const domi_auto_bounds *bounds,
+                                     uint64_t now_ns, uint64_t ran, uint32_t left)
 {
     uint64_t round_ns = now_ns - state->round_from_ns;
 

@@ -23,12 +23,12 @@ typedef struct domi_auto_bounds {
 
 /* Begin phase 3 with `ready` houses that are ready, at least one. Returns the budget of the
  * phase in nanoseconds. */
-uint64_t domi_auto_ratio_begin_phase(domi_auto_ratio *state, const domi_auto_bounds *bounds,
-                                     uint64_t now_ns, uint32_t ready);
+uint64_t domi_auto_ratio_begin_state_phase(domi_auto_ratio *state, const domi_auto_bounds *bounds,
+                                           uint64_t now_ns, uint32_t ready);
 
 /* End phase 3, in which `ran` houses have run; `left` houses are still ready. The budget of the
  * next phase is chosen. */
-void domi_auto_ratio_end_phase(domi_auto_ratio *state, const domi_auto_bounds *bounds,
-                               uint64_t now_ns, uint64_t ran, uint32_t left);
+void domi_auto_ratio_end_state_phase(domi_auto_ratio *state, const domi_auto_bounds *bounds,
+                                     uint64_t now_ns, uint64_t ran, uint32_t left);
 
 #endif

@@ -33,7 +33,7 @@ void domi_flows_free(domi_thread *thread)
     atomic_store_explicit(&thread->flows, NULL, memory_order_relaxed);
 }
 
-static const domi_house *load_watched_house(const domi_flow *flow)
+static const domi_house *load_house_watched_by_flow(const domi_flow *flow)
 {
     /* acquire: pairs with the release store in watch_house_of_flow(), which comes after all other
      * stores to the flow. */
@@ -41,13 +41,13 @@ static const domi_house *load_watched_house(const domi_flow *flow)
                                 memory_order_acquire);
 }
 
-static void end_asking_flow(domi_flows *flows)
+static void stop_watching_asking_actor(domi_flows *flows)
 {
     /* relaxed: only this thread reads and writes `asking.house`. */
     atomic_store_explicit(&flows->asking.house, NULL, memory_order_relaxed);
 }
 
-static void end_asked_flow(domi_flows *flows)
+static void stop_watching_asked_actor(domi_flows *flows)
 {
     atomic_store_explicit(&flows->asked.house, NULL, memory_order_relaxed);
     /* release: pairs with the acquire in claim_flows_of_asked_thread(), so the next asker writes to
@@ -65,7 +65,7 @@ static void record_flow_step(const domi_flows *flows, domi_record_kind kind, con
 
 static bool does_ask_belong_to_flow(domi_envelope *ask, const domi_flow *flow)
 {
-    const domi_return *answer_to = domi_envelope_get_return(ask);
+    const domi_return *answer_to = domi_envelope_get_return_of_ask(ask);
 
     return answer_to->promise == flow->promise && answer_to->serial == flow->serial;
 }
@@ -105,8 +105,8 @@ static bool is_watched_ask_unanswered(const domi_flow *flow)
     return domi_promise_serial(flow->promise) == flow->serial;
 }
 
-void domi_flows_look_before_run(const domi_flows *flows, const domi_house *house,
-                                domi_flowing *ret_flowing)
+void domi_flows_note_state_before_run(const domi_flows *flows, const domi_house *house,
+                                      domi_flowing *ret_flowing)
 {
     const domus_stack *newest = house->stacks;
 
@@ -118,10 +118,10 @@ void domi_flows_look_before_run(const domi_flows *flows, const domi_house *house
         ret_flowing->waits_for = newest->waiting;
         ret_flowing->serial = domi_promise_serial(newest->waiting);
     }
-    ret_flowing->is_asked = load_watched_house(&flows->asked) == house;
+    ret_flowing->is_asked = load_house_watched_by_flow(&flows->asked) == house;
     ret_flowing->has_ask =
         ret_flowing->is_asked && has_watched_ask_in_mailbox(house, &flows->asked);
-    ret_flowing->is_asking = load_watched_house(&flows->asking) == house;
+    ret_flowing->is_asking = load_house_watched_by_flow(&flows->asking) == house;
     ret_flowing->is_answered = ret_flowing->is_asking && !is_watched_ask_unanswered(&flows->asking);
 }
 
@@ -138,7 +138,7 @@ static bool record_what_asked_actor_did(domi_flows *flows, const domi_house *hou
     bool was_taken = flow->is_taken;
 
     if (flowing->lease != flow->lease) {
-        end_asked_flow(flows);
+        stop_watching_asked_actor(flows);
         return false;
     }
     if (flowing->has_ask && !(lives && has_watched_ask_in_mailbox(house, flow))) {
@@ -147,13 +147,13 @@ static bool record_what_asked_actor_did(domi_flows *flows, const domi_house *hou
     }
     /* the actor had handled the ask before this thread began to watch it */
     if (!flow->is_taken && !is_watched_ask_unanswered(flow)) {
-        end_asked_flow(flows);
+        stop_watching_asked_actor(flows);
         return false;
     }
     if (!flow->is_taken || (lives && has_watched_ask_in_conversation(house, flow)))
         return flow->is_taken != was_taken;
     record_flow_step(flows, DOMI_RECORD_ANSWER_OUT, flow, begin_ns);
-    end_asked_flow(flows);
+    stop_watching_asked_actor(flows);
     return true;
 }
 
@@ -164,16 +164,18 @@ static bool record_what_asking_actor_got(domi_flows *flows, const domi_flowing *
         return false;
     if (!flowing->is_answered)
         record_flow_step(flows, DOMI_RECORD_ANSWER_IN, &flows->asking, begin_ns);
-    end_asking_flow(flows);
+    stop_watching_asking_actor(flows);
     return !flowing->is_answered;
 }
 
 static void drop_old_flows(domi_flows *flows, uint64_t now_ns)
 {
-    if (load_watched_house(&flows->asking) != NULL && now_ns > flows->asking.since_ns + AGE_NS)
-        end_asking_flow(flows);
-    if (load_watched_house(&flows->asked) != NULL && now_ns > flows->asked.since_ns + AGE_NS)
-        end_asked_flow(flows);
+    if (load_house_watched_by_flow(&flows->asking) != NULL &&
+        now_ns > flows->asking.since_ns + AGE_NS)
+        stop_watching_asking_actor(flows);
+    if (load_house_watched_by_flow(&flows->asked) != NULL &&
+        now_ns > flows->asked.since_ns + AGE_NS)
+        stop_watching_asked_actor(flows);
 }
 
 /* ---- A new flow
@@ -209,8 +211,8 @@ static domi_flows *claim_flows_of_asked_thread(domi_thread *thread)
 
     if (flows == NULL || domi_thread_recorder(thread) == NULL)
         return NULL;
-    /* acquire: pairs with the release in end_asked_flow(), so that the other thread has read the
-     * old flow before this thread overwrites it. */
+    /* acquire: pairs with the release in stop_watching_asked_actor(), so that the other thread has
+     * read the old flow before this thread overwrites it. */
     return atomic_compare_exchange_strong_explicit(&flows->claimed, &none, 1, memory_order_acquire,
                                                    memory_order_relaxed)
                ? flows
@@ -227,8 +229,8 @@ static void watch_house_of_flow(domi_flow *flow, const domi_house *house, uint32
     flow->number = as->number;
     flow->since_ns = as->since_ns;
     flow->is_taken = false;
-    /* release: pairs with the acquire in load_watched_house(), so a thread that sees the house
-     * sees the other fields of the flow. */
+    /* release: pairs with the acquire in load_house_watched_by_flow(), so a thread that sees the
+     * house sees the other fields of the flow. */
     atomic_store_explicit(&flow->house, house, memory_order_release);
 }
 
@@ -271,7 +273,7 @@ bool domi_flows_record_after_run(domi_flows *flows, const domi_manager *manager,
     if (flowing->is_asking)
         is_recorded |= record_what_asking_actor_got(flows, flowing, begin_ns);
     drop_old_flows(flows, begin_ns);
-    if (may_begin && lives && load_watched_house(&flows->asking) == NULL)
+    if (may_begin && lives && load_house_watched_by_flow(&flows->asking) == NULL)
         is_recorded |= begin_flow_of_new_ask(flows, manager, house, flowing, begin_ns);
     return is_recorded;
 }

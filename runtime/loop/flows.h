@@ -76,7 +76,8 @@ void domi_flows_free(domi_thread *thread);
 /* True if the thread watches any house for a flow. `flows` may be NULL. */
 static inline bool domi_flows_is_any_house_watched(const domi_flows *flows)
 {
-    /* Relaxed: this is only a hint, and domi_flows_look_before_run() reads the words again. */
+    /* Relaxed: this is only a hint, and domi_flows_note_state_before_run() reads the words again.
+     */
     return flows != NULL &&
            (atomic_load_explicit((_Atomic(const domi_house *) *)(uintptr_t)&flows->asked.house,
                                  memory_order_relaxed) != NULL ||
@@ -89,7 +90,8 @@ static inline bool domi_flows_is_house_watched(const domi_flows *flows, const do
 {
     if (flows == NULL)
         return false;
-    /* Relaxed: this is only a hint, and domi_flows_look_before_run() reads the words again. */
+    /* Relaxed: this is only a hint, and domi_flows_note_state_before_run() reads the words again.
+     */
     return atomic_load_explicit((_Atomic(const domi_house *) *)(uintptr_t)&flows->asked.house,
                                 memory_order_relaxed) == house ||
            atomic_load_explicit((_Atomic(const domi_house *) *)(uintptr_t)&flows->asking.house,
@@ -99,8 +101,8 @@ static inline bool domi_flows_is_house_watched(const domi_flows *flows, const do
 /* Look at a house before its run, and again after the run, which began at `begin_ns`: record
  * what has happened to watched asks, and, if `may_begin`, begin to watch an ask that the run has
  * made. domi_flows_record_after_run() returns whether it has recorded something about this run. */
-void domi_flows_look_before_run(const domi_flows *flows, const domi_house *house,
-                                domi_flowing *ret_flowing);
+void domi_flows_note_state_before_run(const domi_flows *flows, const domi_house *house,
+                                      domi_flowing *ret_flowing);
 bool domi_flows_record_after_run(domi_flows *flows, const domi_manager *manager,
                                  const domi_house *house, const domi_flowing *flowing,
                                  uint64_t begin_ns, bool may_begin);

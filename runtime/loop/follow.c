@@ -14,9 +14,10 @@ void domi_thread_follow_orders(domi_thread *thread)
      * acquire, which pairs with the store in domi_system_set_stop_step(). */
     uint32_t followed = atomic_load_explicit(&thread->orders, memory_order_relaxed);
     uint32_t orders = atomic_load_explicit(&thread->system->orders, memory_order_acquire);
-    domi_stop_step begun = domi_orders_get_step(followed), wanted = domi_orders_get_step(orders);
+    domi_stop_step begun = domi_orders_get_stop_step(followed),
+                   wanted = domi_orders_get_stop_step(orders);
 
-    if (domi_orders_differ_in_change(followed, orders))
+    if (domi_orders_differ_in_config_change(followed, orders))
         domi_thread_apply_changed_config(thread);
 
     if (wanted >= DOMI_STOP_DRAIN && begun < DOMI_STOP_DRAIN) {
@@ -61,7 +62,7 @@ void domi_thread_apply_config_values(domi_thread *thread)
 
 /* Apply the changed settings of channels to this thread's io. Returns whether a setting of any
  * channel has changed. */
-static bool apply_channel_settings(domi_thread *thread)
+static bool apply_changed_channel_settings(domi_thread *thread)
 {
     domi_live *live = &thread->system->live;
     domi_io *io = &thread->io;
@@ -78,9 +79,9 @@ static bool apply_channel_settings(domi_thread *thread)
 
 void domi_thread_apply_changed_config(domi_thread *thread)
 {
-    domi_live_update_manager(thread->system, &thread->manager);
+    domi_live_update_config_of_manager(thread->system, &thread->manager);
     thread->config = thread->io.config = thread->manager.config;
     domi_thread_apply_config_values(thread);
-    if (apply_channel_settings(thread))
+    if (apply_changed_channel_settings(thread))
         domi_io_apply_settings_to_channels(&thread->io);
 }

@@ -33,7 +33,7 @@ static void handle_failure_of_ring(domi_thread *thread)
     if (io->failed != 0 && !thread->failed) {
         thread->failed = true;
         domi_io_end_all_on_failed_ring(io);
-        domi_system_handle_ring_failure(thread->system, thread->manager.index, io->failed);
+        domi_system_report_failed_ring(thread->system, thread->manager.index, io->failed);
     }
     if (io->refusals == REFUSALS_TOLD) {
         /* one more than the limit, so each series of refusals is logged only once */
@@ -78,7 +78,7 @@ void domi_thread_run_phase_io(domi_thread *thread)
      * actor has given. */
     thread->holds_back = thread->manager.schedule.ready[DOMUS_CHANNELS].count != 0 &&
                          thread->manager.schedule.ready[DOMUS_STATE].count == 0;
-    if (!thread->holds_back && domi_io_enter_if_useful(&thread->io))
+    if (!thread->holds_back && domi_io_enter_ring_if_useful(&thread->io))
         domi_thread_stamp_time(thread, DOMI_SPAN_ENTER);
     if (DOMI_UNLIKELY(thread->io.failed != 0 || thread->io.refusals != 0))
         handle_failure_of_ring(thread);
@@ -170,7 +170,7 @@ void domi_thread_run_phase_channels(domi_thread *thread)
 {
     domi_manager *manager = &thread->manager;
 
-    if (domi_thread_has_to_follow(thread, memory_order_relaxed))
+    if (domi_thread_has_orders_to_follow(thread, memory_order_relaxed))
         domi_thread_follow_orders(thread);
     if (handle_arrivals_and_timers(thread) != 0)
         stamp_time_after_reaping(thread, DOMI_SPAN_EVENTS);
@@ -179,14 +179,14 @@ void domi_thread_run_phase_channels(domi_thread *thread)
     if (domi_manager_run_channels_actors(manager) != 0)
         domi_thread_stamp_time(thread, DOMI_SPAN_CHANNELS);
     domi_system_check_not_forked(thread->system);
-    uint32_t sends = domi_io_queue_sends_of_phase(&thread->io);
+    uint32_t sends = domi_io_resume_reads_and_queue_sends(&thread->io);
     /* If state actors are ready, answers are submitted before phase 3, otherwise by the rest
      * after it. Operations that were held back are submitted here if the thread will not rest. */
     bool has_state = manager->schedule.ready[DOMUS_STATE].count != 0;
     bool leaves = thread->holds_back
                       ? has_state || manager->schedule.ready[DOMUS_CHANNELS].count != 0
                       : has_state && sends != 0;
-    if (leaves && domi_io_enter_if_useful(&thread->io))
+    if (leaves && domi_io_enter_ring_if_useful(&thread->io))
         domi_thread_stamp_time(thread, DOMI_SPAN_ENTER);
 }
 

@@ -13,7 +13,7 @@
 /* Begin or stop to count how long the thread is in each span. Meanwhile the CPU clock goes on,
  * and the time without counting would look like submitting (control/profile.c), so that time is
  * taken off the thread's CPU time. */
-static void set_whether_spans_are_counted(domi_thread *thread, bool counts)
+static void begin_or_stop_counting_spans(domi_thread *thread, bool counts)
 {
     domi_thread_counters *counters = &thread->counters;
     clockid_t cpu_clock = (clockid_t)domi_counter_read(&counters->cpu_clock);
@@ -149,7 +149,7 @@ void domi_observing_apply_profile_level(domi_thread *thread)
             measure_waits_at_level_counters(thread);
         return;
     }
-    set_whether_spans_are_counted(thread, level != DOMUS_PROFILE_OFF);
+    begin_or_stop_counting_spans(thread, level != DOMUS_PROFILE_OFF);
     if (level < DOMUS_PROFILE_SPANS)
         set_recorder_of_thread(thread, NULL);
     if (level < DOMUS_PROFILE_HISTOGRAMS)

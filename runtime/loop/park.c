@@ -16,7 +16,7 @@
 #include "runtime/loop/steal.h"
 #include "runtime/system/monitor.h"
 
-void domi_thread_wake_manager(domi_manager *manager)
+void domi_thread_wake_by_eventfd(domi_manager *manager)
 {
     domi_thread *thread = manager->thread;
 
@@ -26,12 +26,12 @@ void domi_thread_wake_manager(domi_manager *manager)
 /* Count whether a sleep has ended for a reason. `put`: other threads had put something for the
  * thread when it ended. If no reason is found, the completions of the next reap decide, in
  * domi_thread_count_empty_wakeup(). */
-static void count_why_sleep_has_ended(domi_thread *thread, uint32_t word, bool put,
-                                      uint64_t until_ns)
+static void count_if_sleep_ended_for_reason(domi_thread *thread, uint32_t word, bool put,
+                                            uint64_t until_ns)
 {
     bool found = put || (word == DOMI_PARK_NOTIFIED && domi_manager_has_work(&thread->manager)) ||
                  domi_thread_is_woken_to_steal(thread) ||
-                 domi_thread_has_to_follow(thread, memory_order_relaxed);
+                 domi_thread_has_orders_to_follow(thread, memory_order_relaxed);
     bool due = thread->stamp_ns >= until_ns;
 
     if (word == DOMI_PARK_NOTIFIED) {
@@ -89,7 +89,7 @@ static bool look_and_fall_asleep(domi_thread *thread, uint64_t until_ns)
     /* the park is counted before the park word is SLEEPING, because from then on a sender may wake
      * the thread and count that */
     domi_counter_add(&thread->counters.parks, 1);
-    domi_park_begin_look(&manager->park);
+    domi_park_begin_look_before_sleep(&manager->park);
     domi_thread_stamp_time(thread, DOMI_SPAN_OTHER);
     /* The words that other threads write are looked at a second time here, and the clock too: a
      * timer may have become due since `until_ns` was computed. */
@@ -121,7 +121,7 @@ void domi_thread_end_rest(domi_thread *thread, uint64_t until_ns)
     domi_thread_decide_whether_to_stand_in(thread, asleep_ns);
     if (thread->config->scheduler.idle.spin_ns != 0)
         domi_thread_adapt_spin_time(thread);
-    count_why_sleep_has_ended(thread, word, put, until_ns);
+    count_if_sleep_ended_for_reason(thread, word, put, until_ns);
 }
 
 /* True if there is anything to do before the thread may rest. With a backend whose sends need no
@@ -154,7 +154,8 @@ bool domi_thread_begin_rest(domi_thread *thread, uint64_t *ret_until_ns)
         return false;
     if (thread->config->scheduler.idle.spin_ns != 0 && domi_thread_spin_for_work(thread))
         return false;
-    *ret_until_ns = domi_thread_get_doze_end(thread, domi_thread_get_sleep_end(thread));
+    *ret_until_ns =
+        domi_thread_shorten_sleep_end_to_doze(thread, domi_thread_get_sleep_end(thread));
     thread->capped = *ret_until_ns == thread->stamp_ns + DOMI_PARK_CAP_NS;
     return look_and_fall_asleep(thread, *ret_until_ns);
 }

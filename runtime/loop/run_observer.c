@@ -32,8 +32,9 @@ static void choose_next_measured_run(domi_run_observer *observer, uint64_t run_n
 
 /* --- waits ------------------------------------------------------------------------------------ */
 
-static void follow_newest_message_for_wait(domi_run_observer *observer, const domi_manager *manager,
-                                           const domi_house *newest, uint64_t now_ns)
+static void begin_to_measure_wait_of_newest_message(domi_run_observer *observer,
+                                                    const domi_manager *manager,
+                                                    const domi_house *newest, uint64_t now_ns)
 {
     uint64_t runs = domi_counter_read(&manager->counters.runs);
 
@@ -89,7 +90,7 @@ static void note_time_for_measured_delivery(domi_manager *manager, uint64_t belt
                                                       memory_order_relaxed, memory_order_relaxed);
 }
 
-static void on_arrivals_sorted(domi_manager *manager, const domi_house *newest)
+static void on_sorted_arrivals_measure_delivery(domi_manager *manager, const domi_house *newest)
 {
     domi_run_observer *observer = domi_run_observer_of_manager(manager);
     uint64_t since_ns = atomic_load_explicit(&manager->mail.sampled_ns, memory_order_relaxed);
@@ -99,7 +100,7 @@ static void on_arrivals_sorted(domi_manager *manager, const domi_house *newest)
                           domi_counter_read(&manager->counters.runs) < observer->rest_runs))
         return;
     uint64_t now_ns = domi_clock_now(observer->waiting.clock);
-    follow_newest_message_for_wait(observer, manager, newest, now_ns);
+    begin_to_measure_wait_of_newest_message(observer, manager, newest, now_ns);
     if (since_ns == 0)
         return;
     domi_histogram_add_time(&observer->deliveries, now_ns > since_ns ? now_ns - since_ns : 0);
@@ -114,7 +115,7 @@ static void write_record_of_run(const domi_run_observer *observer, const domi_ma
 {
     domi_recorder_end_begun_thing(observer->recorder, DOMI_RECORD_STALL, begin_ns, end_ns);
     domi_recorder_write_ended_thing(observer->recorder, DOMI_RECORD_RUN, begin_ns, end_ns,
-                                    behaviour, (uintptr_t)domi_manager_handled_type(manager));
+                                    behaviour, (uintptr_t)domi_manager_type_being_handled(manager));
 }
 
 static void write_record_of_loan(domi_manager *manager, const domi_house *house, uint32_t thief)
@@ -148,10 +149,10 @@ __attribute__((noinline)) static uint32_t run_house_and_measure(domi_manager *ma
     bool has_request = observer->answers.house == house;
     uint32_t next = is_channels ? domi_answer_number_of_next_request(house) : 0;
 
-    domi_flows_look_before_run(observer->flows, house, &flowing);
+    domi_flows_note_state_before_run(observer->flows, house, &flowing);
     uint32_t handled = domi_house_run_and_settle(manager, house);
-    if (is_waiter && domi_wait_check_message_handled(&observer->waiting, manager, lease, tally,
-                                                     handled, begin_ns, &waited_ns))
+    if (is_waiter && domi_wait_was_message_handled_in_run(&observer->waiting, manager, lease, tally,
+                                                          handled, begin_ns, &waited_ns))
         add_wait_to_histogram(observer, manager, waited_ns);
     bool has_flow =
         domi_flows_record_after_run(observer->flows, manager, house, &flowing, begin_ns, is_due);
@@ -160,8 +161,8 @@ __attribute__((noinline)) static uint32_t run_house_and_measure(domi_manager *ma
         return handled;
     uint64_t end_ns = domi_clock_now(observer->waiting.clock);
     if (is_channels)
-        domi_answer_look_after_run(&observer->answers, manager, house, lease, next, begin_ns,
-                                   end_ns, is_due, observer->average_ns < SHORT_NS);
+        domi_answer_measure_after_run(&observer->answers, manager, house, lease, next, begin_ns,
+                                      end_ns, is_due, observer->average_ns < SHORT_NS);
     if (!is_due && !has_flow)
         return handled;
     if (observer->recorder != NULL)
@@ -175,11 +176,11 @@ __attribute__((noinline)) static uint32_t run_house_and_measure(domi_manager *ma
     if (is_channels && observer->reaped_ns != 0 && begin_ns >= observer->reaped_ns)
         domi_histogram_add_weighted_time(&observer->reactions, begin_ns - observer->reaped_ns,
                                          weight);
-    domi_wait_drop_lost_message(&observer->waiting);
+    domi_wait_stop_following_lost_message(&observer->waiting);
     /* a message is followed only at another house: the newest message of this house may be older
      * than the run */
     if (domi_wait_newest_ready_house(manager) != house)
-        follow_newest_message_for_wait(observer, manager, newest, end_ns);
+        begin_to_measure_wait_of_newest_message(observer, manager, newest, end_ns);
     note_time_for_measured_delivery(manager, belted, end_ns);
     observer->seen_runs = runs;
     choose_next_measured_run(observer, end_ns - begin_ns);
@@ -223,9 +224,9 @@ void domi_run_observer_begin(domi_run_observer *observer, domi_manager *manager)
 
 void domi_run_observer_init(domi_run_observer *observer, const domi_clock *clock, uint64_t seed)
 {
-    observer->waiting =
-        (domi_wait_observer){.functions = {choose_function_that_runs_houses, on_arrivals_sorted,
-                                           write_record_of_loan, domi_wait_forget_house},
-                             .clock = clock};
+    observer->waiting = (domi_wait_observer){
+        .functions = {choose_function_that_runs_houses, on_sorted_arrivals_measure_delivery,
+                      write_record_of_loan, domi_wait_stop_following_in_house},
+        .clock = clock};
     domi_random_init(&observer->chance, seed);
 }

@@ -20,7 +20,7 @@ static bool find_run_that_goes_on(const void *thread_, domi_record *ret_record)
     *ret_record = (domi_record){
         .begin_ns = stamp_ns != DOMI_STAMP_MOVING ? stamp_ns & ~DOMI_STAMP_ASLEEP : 0,
         .name = running,
-        .value = (uintptr_t)domi_manager_handled_type(&thread->manager),
+        .value = (uintptr_t)domi_manager_type_being_handled(&thread->manager),
     };
     return true;
 }
@@ -76,6 +76,6 @@ void domi_spans_write_end_of_loan(domi_thread *thread, bool stands_in)
     domi_recorder_write_ended_thing(
         recorder, DOMI_RECORD_RUN, thread->stamp_ns, now_ns,
         atomic_load_explicit((_Atomic(const void *) *)(uintptr_t)&open->name, memory_order_relaxed),
-        (uintptr_t)domi_manager_handled_type(&thread->manager));
+        (uintptr_t)domi_manager_type_being_handled(&thread->manager));
     domi_recorder_end_begun_thing(recorder, kind_of_record_of_loan(stands_in), 0, now_ns);
 }

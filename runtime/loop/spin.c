@@ -68,7 +68,7 @@ bool domi_thread_spin_for_work(domi_thread *thread)
     uint64_t until_ns = time_at_end_of_spin(thread);
     domi_park_set_spinning(&thread->manager.park, true);
     /* operations are submitted before the spin, so that answers do not wait for its end */
-    if (domi_io_enter_if_useful(&thread->io))
+    if (domi_io_enter_ring_if_useful(&thread->io))
         domi_thread_stamp_time(thread, DOMI_SPAN_ENTER);
     uint64_t now_ns = domi_clock_now(thread->clock);
     while (!found && now_ns < until_ns) {

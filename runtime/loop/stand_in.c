@@ -65,23 +65,23 @@ static void wake_noted_sleepers(domi_manager *manager)
 
 /* True if a thread that is held has something to do that only it can do. Its ring is not looked
  * at: the holder has put nothing there, and the kernel wakes the thread for everything else. */
-static bool is_held_sleeper_needed(domi_thread *sleeper)
+static bool has_held_sleeper_work_only_it_can_do(domi_thread *sleeper)
 {
     return domi_manager_has_work(&sleeper->manager) || domi_thread_is_woken_to_steal(sleeper) ||
-           domi_thread_has_to_follow(sleeper, memory_order_seq_cst) ||
+           domi_thread_has_orders_to_follow(sleeper, memory_order_seq_cst) ||
            domi_thread_time_of_next_timer(sleeper) < sleeper->until_ns;
 }
 
 /* Take the only ready house of a manager that is held as a loan. Returns NULL if no house is
  * ready, or more than one, or if the house may not be lent. */
-static domi_loan *borrow_ready_house(domi_thread *thread, domi_manager *home)
+static domi_loan *borrow_only_ready_house_of_sleeper(domi_thread *thread, domi_manager *home)
 {
     domi_queue *queue = &home->schedule.ready[DOMUS_STATE];
 
     if (queue->count != 1)
         return NULL;
     const domi_house *house = queue->normal.head != NULL ? queue->normal.head : queue->high.head;
-    if (domi_house_has_end_to_check(house, domi_house_life_word(house)) ||
+    if (domi_house_must_check_stop_or_restart(house, domi_house_life_word(house)) ||
         domi_loans_expose_houses(home, queue, 1) == 0)
         return NULL;
     return domi_loan_take_exposed_house(&thread->manager, home);
@@ -96,7 +96,7 @@ static bool hold_sleeper_and_sort_its_mail(domi_thread *thread, domi_thread *sle
     domi_manager *home = &sleeper->manager;
 
     *ret_loan = NULL;
-    if (!domi_park_try_hold(&home->park))
+    if (!domi_park_try_hold_dozing_owner(&home->park))
         return false;
     const char *owner = home->owner;
     sleeper->was_held = true;
@@ -107,12 +107,12 @@ static bool hold_sleeper_and_sort_its_mail(domi_thread *thread, domi_thread *sle
     domi_manager_take_arrivals_as_stand_in(home);
     home->belts.kept_off = false;
     if (runs)
-        *ret_loan = borrow_ready_house(thread, home);
-    bool left = is_held_sleeper_needed(sleeper);
+        *ret_loan = borrow_only_ready_house_of_sleeper(thread, home);
+    bool left = has_held_sleeper_work_only_it_can_do(sleeper);
     wake_noted_sleepers(home);
     domi_pool_push_chains_to_owners(home);
     home->owner = owner;
-    if (domi_park_release(&home->park, left)) {
+    if (domi_park_release_held_owner(&home->park, left)) {
         domi_counter_add(&thread->manager.counters.wakeups_sent, 1);
         home->hooks.wake(home);
     }
@@ -207,7 +207,7 @@ void domi_thread_decide_whether_to_stand_in(domi_thread *thread, uint64_t asleep
             : 0;
 }
 
-uint64_t domi_thread_get_doze_end(const domi_thread *thread, uint64_t until_ns)
+uint64_t domi_thread_shorten_sleep_end_to_doze(const domi_thread *thread, uint64_t until_ns)
 {
     uint64_t doze_ns = thread->stamp_ns + thread->config->scheduler.idle.doze_ns;
 

@@ -49,7 +49,7 @@ static void look_between_runs(domi_thread *thread, domi_queue *queue, uint32_t h
     domi_thread_publish_ready_count(thread, queue->count);
     (void)domi_manager_take_arrivals(&thread->manager);
     domi_manager_reread_memory_level(&thread->manager);
-    domi_thread_adjust_exposed_houses(thread, queue);
+    domi_thread_expose_or_take_back_houses(thread, queue);
     if (thread->manager.pool.chained >= DOMI_CHAINED_MAX)
         domi_pool_push_chains_to_owners(&thread->manager);
     domi_thread_wake_or_replace_sleepers(thread, queue->count == 0);
@@ -69,7 +69,8 @@ static bool try_to_extend_deadline(domi_thread *thread, uint64_t *deadline_ns)
         thread->stamp_ns >= thread->next_tick_ns ||
         manager->schedule.ready[DOMUS_CHANNELS].count != 0 ||
         manager->schedule.mounting.head != NULL || domi_io_has_work_before_park(io) ||
-        domi_thread_has_to_follow(thread, memory_order_relaxed) || io->backend->pending(io->ring))
+        domi_thread_has_orders_to_follow(thread, memory_order_relaxed) ||
+        io->backend->pending(io->ring))
         return false;
     *deadline_ns = thread->stamp_ns + thread->config->scheduler.min_budget_busy_ns;
     return true;
@@ -85,7 +86,7 @@ DOMI_INLINE uint32_t run_state_actors_with_function(domi_thread *thread, domi_qu
                                                     uint64_t deadline_ns, domi_run_house *run,
                                                     bool is_observed)
 {
-    uint32_t look_every = domi_thread_runs_before_first_look(thread, queue->count);
+    uint32_t look_every = domi_thread_count_runs_before_first_look(thread, queue->count);
     uint32_t houses = 0;
     uint32_t messages = 0;
 
@@ -95,7 +96,7 @@ DOMI_INLINE uint32_t run_state_actors_with_function(domi_thread *thread, domi_qu
         if (++houses < look_every && messages < MESSAGES_PER_LOOK)
             continue;
         look_between_runs(thread, queue, houses);
-        look_every = domi_thread_runs_before_next_look(thread, look_every);
+        look_every = domi_thread_count_runs_before_next_look(thread, look_every);
         if (is_observed)
             run = thread->manager.observer->choose(&thread->manager);
         houses = messages = 0;
@@ -128,12 +129,12 @@ static uint32_t run_state_actors_with_auto_ratio(domi_thread *thread, domi_queue
     };
     const domi_counter *runs = &thread->manager.counters.runs;
     uint64_t before = domi_counter_read(runs);
-    uint64_t budget_ns =
-        domi_auto_ratio_begin_phase(&thread->auto_ratio, &bounds, thread->stamp_ns, ready->count);
+    uint64_t budget_ns = domi_auto_ratio_begin_state_phase(&thread->auto_ratio, &bounds,
+                                                           thread->stamp_ns, ready->count);
     uint32_t houses = run_state_actors(thread, ready, thread->stamp_ns + budget_ns);
 
-    domi_auto_ratio_end_phase(&thread->auto_ratio, &bounds, thread->stamp_ns,
-                              domi_counter_read(runs) - before, ready->count);
+    domi_auto_ratio_end_state_phase(&thread->auto_ratio, &bounds, thread->stamp_ns,
+                                    domi_counter_read(runs) - before, ready->count);
     return houses;
 }
 
@@ -155,7 +156,7 @@ void domi_thread_run_phase_state(domi_thread *thread)
 
     if (ready->count == 0 && domi_loans_count_shared_houses(&thread->manager) != 0)
         /* The thread has nothing else to run, so it may take back houses that it has exposed. */
-        domi_thread_adjust_exposed_houses(thread, ready);
+        domi_thread_expose_or_take_back_houses(thread, ready);
     if (ready->count == 0) {
         /* The published count may still have exposed houses that thieves have taken since, so it
          * is set to 0. Relaxed: only this thread writes the word. */

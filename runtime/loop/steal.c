@@ -81,7 +81,7 @@ static void abandon_victim(domi_thread *thread)
     stealing->victim = DOMI_NO_VICTIM;
 }
 
-static bool is_thread_overwhelmed(const domi_thread *thread, uint32_t index)
+static bool has_thread_too_many_ready_houses(const domi_thread *thread, uint32_t index)
 {
     const domi_manager *manager = thread->manager.managers[index];
     uint64_t readies = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&manager->loans.lendable,
@@ -103,13 +103,14 @@ static void choose_thread_as_victim(domi_thread *thread, uint32_t index)
 
 /* Look at `count` threads from the thread `start` on. Returns the index of the first one that
  * has too many ready houses, or DOMI_NO_VICTIM. */
-static uint32_t find_overwhelmed_thread(const domi_thread *thread, uint32_t start, uint32_t count)
+static uint32_t find_thread_with_too_many_houses(const domi_thread *thread, uint32_t start,
+                                                 uint32_t count)
 {
     uint32_t threads = thread->manager.threads;
 
     for (uint32_t i = 0; i < count; i++) {
         uint32_t index = (start + i) % threads;
-        if (index != thread->manager.index && is_thread_overwhelmed(thread, index))
+        if (index != thread->manager.index && has_thread_too_many_ready_houses(thread, index))
             return index;
     }
     return DOMI_NO_VICTIM;
@@ -122,11 +123,12 @@ static bool keep_or_choose_victim(domi_thread *thread)
     domi_stealing *stealing = &thread->stealing;
     uint32_t threads = thread->manager.threads;
 
-    if (stealing->victim != DOMI_NO_VICTIM && is_thread_overwhelmed(thread, stealing->victim))
+    if (stealing->victim != DOMI_NO_VICTIM &&
+        has_thread_too_many_ready_houses(thread, stealing->victim))
         return true;
     abandon_victim(thread);
     uint32_t start = (uint32_t)domi_random_below(&stealing->random, threads);
-    uint32_t index = find_overwhelmed_thread(thread, start, threads);
+    uint32_t index = find_thread_with_too_many_houses(thread, start, threads);
     if (index == DOMI_NO_VICTIM)
         return false;
     stealing->patience = 0;
@@ -180,7 +182,8 @@ static domi_loan *take_loan_from_any_victim(domi_thread *thread)
         domi_loan *loan = domi_loan_take_exposed_house(&thread->manager, victim);
         if (loan != NULL || domi_loans_count_shared_houses(victim) == 0)
             return loan;
-        uint32_t next = find_overwhelmed_thread(thread, first + passed + 1, threads - 1 - passed);
+        uint32_t next =
+            find_thread_with_too_many_houses(thread, first + passed + 1, threads - 1 - passed);
         if (next == DOMI_NO_VICTIM)
             return NULL;
         passed = (next + threads - first) % threads;
@@ -241,7 +244,7 @@ void domi_thread_run_borrowed_house(domi_thread *thread, bool stands_in)
 /* --- the victim ------------------------------------------------------------------------------- */
 
 /* True if a thread sleeps or spins; a thread that spins notices `waking` without being woken. */
-static bool is_thread_idle(const domi_manager *other)
+static bool does_thread_sleep_or_spin(const domi_manager *other)
 {
     uint32_t word = domi_park_read_word(&other->park);
 
@@ -262,7 +265,7 @@ static bool wake_idle_thread_to_steal(domi_thread *thread)
         domi_manager *other = manager->managers[index];
         uint32_t none = 0;
 
-        if (index == manager->index || !is_thread_idle(other))
+        if (index == manager->index || !does_thread_sleep_or_spin(other))
             continue;
         /* seq_cst: this store comes before the look at the other thread's park word, as with a
          * put. That thread may have been woken for another reason and be about to sleep; then
@@ -323,7 +326,7 @@ static uint32_t count_houses_between_looks(const domi_thread *thread)
 /* The average is that of earlier runs, which may be out of date. So if there are houses for
  * thieves, home looks after the first house, and then after twice as many as before each time,
  * and notices at once if runs have become long. */
-uint32_t domi_thread_runs_before_first_look(const domi_thread *thread, uint32_t count)
+uint32_t domi_thread_count_runs_before_first_look(const domi_thread *thread, uint32_t count)
 {
     if (count <= get_steal_floor(thread) || thread->manager.threads == 1 ||
         !thread->config->scheduler.steal.enabled)
@@ -331,7 +334,7 @@ uint32_t domi_thread_runs_before_first_look(const domi_thread *thread, uint32_t 
     return 1;
 }
 
-uint32_t domi_thread_runs_before_next_look(const domi_thread *thread, uint32_t houses)
+uint32_t domi_thread_count_runs_before_next_look(const domi_thread *thread, uint32_t houses)
 {
     uint32_t most = count_houses_between_looks(thread);
 
@@ -349,7 +352,7 @@ void domi_thread_publish_ready_count(domi_thread *thread, uint32_t count)
                           are_runs_long_enough_to_lend(thread) ? readies : 0, memory_order_relaxed);
 }
 
-void domi_thread_adjust_exposed_houses(domi_thread *thread, domi_queue *queue)
+void domi_thread_expose_or_take_back_houses(domi_thread *thread, domi_queue *queue)
 {
     domi_manager *manager = &thread->manager;
     uint32_t floor = get_steal_floor(thread);

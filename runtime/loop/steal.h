@@ -10,11 +10,11 @@ void domi_thread_add_runs_to_average(domi_thread *thread, uint32_t houses, uint6
 
 /* Returns how many houses run before home looks for the first time (M2), if `count` houses are
  * ready at the beginning of its phase 3. */
-uint32_t domi_thread_runs_before_first_look(const domi_thread *thread, uint32_t count);
+uint32_t domi_thread_count_runs_before_first_look(const domi_thread *thread, uint32_t count);
 
 /* Returns how many houses run before home looks again (M2), if `houses` of them ran before the last
  * look. */
-uint32_t domi_thread_runs_before_next_look(const domi_thread *thread, uint32_t houses);
+uint32_t domi_thread_count_runs_before_next_look(const domi_thread *thread, uint32_t houses);
 
 /* Publish that `count` houses are ready in this thread's queue; thieves and reports read the
  * number. */
@@ -22,7 +22,7 @@ void domi_thread_publish_ready_count(domi_thread *thread, uint32_t count);
 
 /* Expose some houses of `queue` if thieves want them, and take back those that no thief wants. A
  * victim calls this at each look. `queue` has the ready houses that its phase 3 runs. */
-void domi_thread_adjust_exposed_houses(domi_thread *thread, domi_queue *queue);
+void domi_thread_expose_or_take_back_houses(domi_thread *thread, domi_queue *queue);
 
 /* A thread calls domi_thread_note_it_had_work() if it had work of its own in an iteration, and
  * domi_thread_try_to_steal_house() if it had none. domi_thread_try_to_steal_house() returns true if

@@ -43,7 +43,7 @@ uint64_t domi_thread_get_sleep_end(domi_thread *thread);
 
 /* The rest of a thread that has nothing to do: spin for a while (idle.spin), then sleep in the ring
  * until something comes. The rest has two halves because a simulated thread sleeps between them and
- * enters no ring. The thread itself calls these functions, except domi_thread_wake_manager(). */
+ * enters no ring. The thread itself calls these functions, except domi_thread_wake_by_eventfd(). */
 
 void domi_thread_rest_until_work(domi_thread *thread);
 
@@ -59,7 +59,7 @@ void domi_thread_count_empty_wakeup(domi_thread *thread);
 
 /* Wake the thread of a manager that sleeps, by a write to its eventfd. It is called as
  * domi_runtime_hooks.wake. Any thread may call this. */
-void domi_thread_wake_manager(domi_manager *manager);
+void domi_thread_wake_by_eventfd(domi_manager *manager);
 
 /* ---- spin.c -----------------------------------------------------------------------------------*/
 
@@ -85,7 +85,7 @@ void domi_thread_decide_whether_to_stand_in(domi_thread *thread, uint64_t asleep
 
 /* Returns when a sleep that may last until `until_ns` has to end: sooner than that if the thread
  * is to doze. */
-uint64_t domi_thread_get_doze_end(const domi_thread *thread, uint64_t until_ns);
+uint64_t domi_thread_shorten_sleep_end_to_doze(const domi_thread *thread, uint64_t until_ns);
 
 /* True if a sleep that ends at `until_ns` is a doze: others may stand in for the sleeping thread
  * then. */

@@ -22,7 +22,7 @@ void domi_wait_follow_newest_message(domi_wait_observer *observer, const domi_ma
 /* Count the messages ahead of the followed one down, after a run that did not reach it. Messages
  * also leave a mailbox unhandled (as a cancelled ask does), so no more are ahead than wait in
  * the mailbox now. If none waits, the followed message is gone. */
-static void count_down_messages_ahead(domi_waiter *waiter, uint32_t handled)
+static void count_down_messages_ahead_of_followed(domi_waiter *waiter, uint32_t handled)
 {
     const domi_house *house = waiter->house;
 
@@ -33,9 +33,9 @@ static void count_down_messages_ahead(domi_waiter *waiter, uint32_t handled)
         waiter->ahead = house->mail;
 }
 
-bool domi_wait_check_message_handled(domi_wait_observer *observer, domi_manager *manager,
-                                     uint32_t lease, uint32_t tally, uint32_t handled,
-                                     uint64_t begin_ns, uint64_t *ret_ns)
+bool domi_wait_was_message_handled_in_run(domi_wait_observer *observer, domi_manager *manager,
+                                          uint32_t lease, uint32_t tally, uint32_t handled,
+                                          uint64_t begin_ns, uint64_t *ret_ns)
 {
     domi_waiter *waiter = &observer->waiter;
 
@@ -44,7 +44,7 @@ bool domi_wait_check_message_handled(domi_wait_observer *observer, domi_manager 
         return false;
     }
     if (handled < waiter->ahead) {
-        count_down_messages_ahead(waiter, handled);
+        count_down_messages_ahead_of_followed(waiter, handled);
         return false;
     }
     waiter->house = NULL;
@@ -56,7 +56,7 @@ bool domi_wait_check_message_handled(domi_wait_observer *observer, domi_manager 
 
 /* Called at times, because the actor with the followed message may have ended, or may have been
  * lent to a thread that does not look. */
-void domi_wait_drop_lost_message(domi_wait_observer *observer)
+void domi_wait_stop_following_lost_message(domi_wait_observer *observer)
 {
     const domi_waiter *waiter = &observer->waiter;
 
@@ -66,7 +66,7 @@ void domi_wait_drop_lost_message(domi_wait_observer *observer)
         observer->waiter.house = NULL;
 }
 
-void domi_wait_forget_house(domi_manager *manager, const domi_house *house)
+void domi_wait_stop_following_in_house(domi_manager *manager, const domi_house *house)
 {
     domi_waiter *waiter = &domi_wait_observer_of_manager(manager)->waiter;
 
@@ -76,8 +76,8 @@ void domi_wait_forget_house(domi_manager *manager, const domi_house *house)
 
 /* --- while the level is counters -------------------------------------------------------------- */
 
-static uint32_t run_house_of_followed_message(domi_wait_observer *observer, domi_manager *manager,
-                                              domi_house *house)
+static uint32_t run_house_and_measure_followed_message(domi_wait_observer *observer,
+                                                       domi_manager *manager, domi_house *house)
 {
     uint32_t lease = DOMI_LIFE_LEASE(domi_house_life_word(house));
     /* the number of the behaviour is kept in a variable, because after the run the house may be
@@ -87,8 +87,8 @@ static uint32_t run_house_of_followed_message(domi_wait_observer *observer, domi
     uint64_t waited_ns;
 
     uint32_t handled = domi_house_run_and_settle(manager, house);
-    if (domi_wait_check_message_handled(observer, manager, lease, tally, handled, begin_ns,
-                                        &waited_ns))
+    if (domi_wait_was_message_handled_in_run(observer, manager, lease, tally, handled, begin_ns,
+                                             &waited_ns))
         observer->is_done = true;
     return handled;
 }
@@ -100,7 +100,7 @@ static uint32_t run_house_and_observe(domi_manager *manager, domi_house *house)
     if (observer->is_done)
         return domi_house_run_and_settle(manager, house);
     if (observer->waiter.house == house)
-        return run_house_of_followed_message(observer, manager, house);
+        return run_house_and_measure_followed_message(observer, manager, house);
     if (observer->waiter.house != NULL)
         return domi_house_run_and_settle(manager, house);
     const domi_house *newest = domi_wait_newest_ready_house(manager);
@@ -112,7 +112,8 @@ static uint32_t run_house_and_observe(domi_manager *manager, domi_house *house)
     return handled;
 }
 
-static void on_arrivals_sorted(domi_manager *manager, const domi_house *newest)
+static void on_sorted_arrivals_follow_newest_message(domi_manager *manager,
+                                                     const domi_house *newest)
 {
     domi_wait_observer *observer = domi_wait_observer_of_manager(manager);
 
@@ -129,16 +130,16 @@ static domi_run_house *choose_function_that_runs_houses(domi_manager *manager)
 
 void domi_wait_observer_init(domi_wait_observer *observer, const domi_clock *clock)
 {
-    *observer =
-        (domi_wait_observer){.functions = {choose_function_that_runs_houses, on_arrivals_sorted,
-                                           NULL, domi_wait_forget_house},
-                             .clock = clock};
+    *observer = (domi_wait_observer){.functions = {choose_function_that_runs_houses,
+                                                   on_sorted_arrivals_follow_newest_message, NULL,
+                                                   domi_wait_stop_following_in_house},
+                                     .clock = clock};
 }
 
 void domi_wait_begin_or_end_measurement(domi_wait_observer *observer, domi_manager *manager)
 {
     if (manager->observer != NULL) {
-        domi_wait_drop_lost_message(observer);
+        domi_wait_stop_following_lost_message(observer);
         if (observer->is_done)
             manager->observer = NULL;
     } else if (++observer->ticks >= TICKS_APART) {

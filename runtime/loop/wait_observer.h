@@ -55,16 +55,16 @@ void domi_wait_follow_newest_message(domi_wait_observer *observer, const domi_ma
 /* Look after a run at the house of the followed message. The run began at `begin_ns`, the actor
  * had this lease and this number of a behaviour, and `handled` messages were handled. Returns
  * true if the followed message was among these; then `*ret_ns` is how long it had waited. */
-bool domi_wait_check_message_handled(domi_wait_observer *observer, domi_manager *manager,
-                                     uint32_t lease, uint32_t tally, uint32_t handled,
-                                     uint64_t begin_ns, uint64_t *ret_ns);
+bool domi_wait_was_message_handled_in_run(domi_wait_observer *observer, domi_manager *manager,
+                                          uint32_t lease, uint32_t tally, uint32_t handled,
+                                          uint64_t begin_ns, uint64_t *ret_ns);
 
 /* Stop following the message if its house may never run on this thread again. */
-void domi_wait_drop_lost_message(domi_wait_observer *observer);
+void domi_wait_stop_following_lost_message(domi_wait_observer *observer);
 
 /* Stop following a message of `house`, which was exposed to thieves and is back: the message may
  * have been handled elsewhere. Called by the owner of `manager`, or the thread that holds it. */
-void domi_wait_forget_house(domi_manager *manager, const domi_house *house);
+void domi_wait_stop_following_in_house(domi_manager *manager, const domi_house *house);
 
 /* Make an observer that measures only the waits of messages. */
 void domi_wait_observer_init(domi_wait_observer *observer, const domi_clock *clock);

@@ -7,7 +7,7 @@
 bool domi_thread_has_work(const domi_thread *thread)
 {
     return domi_manager_has_work(&thread->manager) || domi_io_has_work_before_park(&thread->io) ||
-           domi_thread_has_to_follow(thread, memory_order_seq_cst);
+           domi_thread_has_orders_to_follow(thread, memory_order_seq_cst);
 }
 
 uint64_t domi_thread_time_of_next_timer(domi_thread *thread)

@@ -63,7 +63,7 @@ static void put_datagram_into_inbox(domi_net_socket *receiver, domi_net_datagram
 
 /* Returns how many bytes wait in the send buffer of a UDP socket, because the wire has not taken
  * them yet. */
-static uint64_t count_waiting_bytes(const domi_net_socket *socket)
+static uint64_t count_bytes_in_udp_send_buffer(const domi_net_socket *socket)
 {
     const domi_net *net = socket->net;
     uint64_t clear_ns = socket->mail.clear_ns;
@@ -73,7 +73,7 @@ static uint64_t count_waiting_bytes(const domi_net_socket *socket)
     return (clear_ns - net->now_ns) * net->faults.bandwidth_bytes / SECOND_NS;
 }
 
-static domi_net_socket *find_socket_by_number(const domi_net *net, uint64_t number)
+static domi_net_socket *find_bound_socket_by_number(const domi_net *net, uint64_t number)
 {
     for (domi_net_socket *one = net->bound; one != NULL; one = one->next_bound)
         if (one->number == number)
@@ -84,10 +84,11 @@ static domi_net_socket *find_socket_by_number(const domi_net *net, uint64_t numb
 static bool has_room_in_send_buffer(const domi_net_socket *socket)
 {
     if (socket->local.family != AF_UNIX)
-        return count_waiting_bytes(socket) < socket->send_max;
-    const domi_net_socket *peer = socket->mail.peer_number != 0
-                                      ? find_socket_by_number(socket->net, socket->mail.peer_number)
-                                      : NULL;
+        return count_bytes_in_udp_send_buffer(socket) < socket->send_max;
+    const domi_net_socket *peer =
+        socket->mail.peer_number != 0
+            ? find_bound_socket_by_number(socket->net, socket->mail.peer_number)
+            : NULL;
     return peer == NULL || peer->mail.inbox_count < UNIX_QUEUE_MAX;
 }
 
@@ -160,7 +161,8 @@ static void send_datagram_over_network(domi_net *net, domi_net_datagram *datagra
 
 /* Check that a UDP socket can send `size` bytes to `to`, and bind the socket if it has no name.
  * Returns 0; a negative errno. */
-static int prepare_send_of_udp(domi_net_socket *socket, const domus_endpoint *to, uint32_t size)
+static int check_udp_send_and_bind_socket(domi_net_socket *socket, const domus_endpoint *to,
+                                          uint32_t size)
 {
     uint32_t fault_max = socket->net->faults.datagram_bytes_max;
     uint32_t most = to->family == AF_INET ? UDP_BYTES_MAX : UDP6_BYTES_MAX;
@@ -192,7 +194,7 @@ static int send_udp_datagram(domi_net_socket *socket, const domus_endpoint *to, 
                              uint32_t size)
 {
     domi_net *net = socket->net;
-    int result = prepare_send_of_udp(socket, to, size);
+    int result = check_udp_send_and_bind_socket(socket, to, size);
 
     if (result != 0)
         return result;
@@ -279,7 +281,7 @@ static int find_unix_peer(domi_net_socket *socket, domi_net_socket **ret_receive
 {
     domi_net_mail *mail = &socket->mail;
 
-    *ret_receiver = find_socket_by_number(socket->net, mail->peer_number);
+    *ret_receiver = find_bound_socket_by_number(socket->net, mail->peer_number);
     if (*ret_receiver != NULL)
         return is_receiver_connected_to_another(*ret_receiver, socket) ? -EPERM : 0;
     mail->peer = (domus_endpoint){0};
@@ -365,7 +367,7 @@ int domi_net_datagram_connect(domi_net_socket *socket, const domus_endpoint *to)
     if (socket->local.family == AF_UNIX)
         result = find_unix_receiver(socket, to, &receiver);
     else
-        result = prepare_send_of_udp(socket, to, 0);
+        result = check_udp_send_and_bind_socket(socket, to, 0);
     if (result != 0)
         return result;
     socket->mail.peer = *to;
@@ -377,7 +379,7 @@ int domi_net_datagram_connect(domi_net_socket *socket, const domus_endpoint *to)
     return 0;
 }
 
-uint32_t domi_net_datagram_poll_events(const domi_net_socket *socket)
+uint32_t domi_net_datagram_get_poll_events(const domi_net_socket *socket)
 {
     uint32_t events = socket->error != 0 ? POLLERR : 0;
 
@@ -400,7 +402,7 @@ void domi_net_carry_out_datagram_event(domi_net *net, const domi_net_event *even
         deliver_refusal_to_sender(net, event->datagram);
         break;
     default:
-        socket = find_socket_by_number(net, event->socket);
+        socket = find_bound_socket_by_number(net, event->socket);
         if (socket != NULL)
             domi_net_socket_notify_change(socket);
         break;

@@ -11,7 +11,7 @@
 
 /* --- the heap of events ---------------------------------------------------------------------- */
 
-static bool is_event_before(const domi_net_event *one, const domi_net_event *other)
+static bool is_event_due_before_other(const domi_net_event *one, const domi_net_event *other)
 {
     return one->due_ns != other->due_ns ? one->due_ns < other->due_ns : one->number < other->number;
 }
@@ -38,8 +38,8 @@ static bool push_event_into_heap(domi_net *net, domi_net_event *event)
     if (net->heap_count == net->heap_capacity && !grow_heap_of_events(net))
         return false;
     uint32_t at = net->heap_count++;
-    for (uint32_t parent = (at - 1) / 2; at != 0 && is_event_before(event, net->heap[parent]);
-         parent = (at - 1) / 2) {
+    for (uint32_t parent = (at - 1) / 2;
+         at != 0 && is_event_due_before_other(event, net->heap[parent]); parent = (at - 1) / 2) {
         net->heap[at] = net->heap[parent];
         at = parent;
     }
@@ -56,9 +56,10 @@ static domi_net_event *pop_event_from_heap(domi_net *net)
     uint32_t at = 0;
 
     for (uint32_t child = 1; child < net->heap_count; child = 2 * at + 1) {
-        if (child + 1 < net->heap_count && is_event_before(net->heap[child + 1], net->heap[child]))
+        if (child + 1 < net->heap_count &&
+            is_event_due_before_other(net->heap[child + 1], net->heap[child]))
             child++;
-        if (!is_event_before(net->heap[child], last))
+        if (!is_event_due_before_other(net->heap[child], last))
             break;
         net->heap[at] = net->heap[child];
         at = child;

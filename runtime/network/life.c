@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 
-static void carry_out_event(domi_net *net, const domi_net_event *event)
+static void carry_out_event_of_network(domi_net *net, const domi_net_event *event)
 {
     if (event->connection != NULL)
         domi_net_carry_out_connection_event(event);
@@ -21,7 +21,7 @@ domi_net *domi_net_new(uint64_t seed, uint64_t now_ns)
     domi_random_init(&net->random, seed);
     net->now_ns = now_ns;
     net->next_port = DOMI_NET_FIRST_PORT;
-    net->carry_out = carry_out_event;
+    net->carry_out = carry_out_event_of_network;
     return net;
 }
 

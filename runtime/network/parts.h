@@ -188,7 +188,7 @@ void domi_net_connection_free(domi_net_connection *connection);
 void domi_net_socket_close(domi_net_socket *socket);
 
 /* Reset all connections that wait in a listener's queue. */
-void domi_net_socket_reset_waiting(domi_net_socket *listener);
+void domi_net_socket_reset_unaccepted(domi_net_socket *listener);
 
 /* Let a socket listen, or change the backlog of a listener. Returns 0; -EINVAL. */
 int domi_net_socket_listen(domi_net_socket *socket, int backlog);
@@ -210,7 +210,7 @@ int domi_net_socket_receive(domi_net_socket *socket, void *data, uint32_t size);
 int domi_net_socket_send(domi_net_socket *socket, const void *data, uint32_t size);
 
 /* Returns the events that poll(2) would report of the socket now: POLLIN, POLLOUT and others. */
-uint32_t domi_net_socket_poll_events(const domi_net_socket *socket);
+uint32_t domi_net_socket_get_poll_events(const domi_net_socket *socket);
 
 /* Returns the pending error of a socket, a positive errno, and clears it. */
 int domi_net_socket_take_error(domi_net_socket *socket);
@@ -244,7 +244,7 @@ int domi_net_datagram_receive(domi_net_socket *socket, domi_net_datagram **ret_d
 int domi_net_datagram_connect(domi_net_socket *socket, const domus_endpoint *to);
 
 /* Returns the events that poll(2) would report of the datagram socket now. */
-uint32_t domi_net_datagram_poll_events(const domi_net_socket *socket);
+uint32_t domi_net_datagram_get_poll_events(const domi_net_socket *socket);
 
 /* Notify the sockets that are connected to this Unix datagram socket that it has room again, or is
  * closed. */

@@ -82,7 +82,7 @@ static bool receive_piece_of_stream(domi_net_ring *ring, domi_net_socket *socket
     char nothing;
 
     if (ring->free_head == ring->free_tail ||
-        ((domi_net_socket_poll_events(socket) & POLLIN) != 0 &&
+        ((domi_net_socket_get_poll_events(socket) & POLLIN) != 0 &&
          domi_net_draw_whether_fault_happens(net, net->faults.no_buffers))) {
         end_input_operation(ring, socket, -ENOBUFS);
         return false;
@@ -125,7 +125,7 @@ static int write_datagram_into_buffer(const domi_net_datagram *datagram,
 static bool receive_datagram_into_buffer(domi_net_ring *ring, domi_net_socket *socket)
 {
     domi_net *net = ring->net;
-    bool has_some = (domi_net_socket_poll_events(socket) & POLLIN) != 0;
+    bool has_some = (domi_net_socket_get_poll_events(socket) & POLLIN) != 0;
     domi_net_datagram *datagram;
 
     if (ring->free_head == ring->free_tail ||
@@ -236,7 +236,7 @@ static void continue_send_operation(domi_net_ring *ring, domi_net_socket *socket
 
 static void complete_polls_of_socket(domi_net_ring *ring, domi_net_socket *socket)
 {
-    uint32_t events = domi_net_socket_poll_events(socket);
+    uint32_t events = domi_net_socket_get_poll_events(socket);
     domi_net_poll **place = &socket->polls;
 
     while (*place != NULL) {
@@ -257,14 +257,14 @@ static void continue_operations_on_socket(domi_net_ring *ring, domi_net_socket *
 {
     if (socket->input_data != 0)
         continue_input_operation(ring, socket);
-    if (socket->output_data != 0 && (domi_net_socket_poll_events(socket) & OUTPUT_EVENTS) != 0)
+    if (socket->output_data != 0 && (domi_net_socket_get_poll_events(socket) & OUTPUT_EVENTS) != 0)
         continue_send_operation(ring, socket);
     complete_polls_of_socket(ring, socket);
 }
 
 static bool can_operation_on_socket_continue(const domi_net_socket *socket)
 {
-    uint32_t events = domi_net_socket_poll_events(socket);
+    uint32_t events = domi_net_socket_get_poll_events(socket);
 
     if (socket->input_data != 0 && (events & INPUT_EVENTS) != 0)
         return true;
@@ -278,7 +278,7 @@ static bool can_operation_on_socket_continue(const domi_net_socket *socket)
 
 /* Add a socket that has changed to its ring's list of ready sockets, if one of the operations on
  * it can go on. */
-static void list_socket_if_ready(domi_net_socket *socket)
+static void list_socket_if_operation_can_go_on(domi_net_socket *socket)
 {
     if (socket->ring == NULL || socket->is_listed || !can_operation_on_socket_continue(socket))
         return;
@@ -297,7 +297,7 @@ void domi_net_continue_ready_operations(domi_net_ring *ring)
 
         socket->is_listed = false;
         continue_operations_on_socket(ring, socket);
-        list_socket_if_ready(socket);
+        list_socket_if_operation_can_go_on(socket);
     }
 }
 
@@ -438,7 +438,7 @@ void domi_net_begin_operation(domi_net_ring *ring, const domi_net_entry *entry)
     if (socket != NULL) {
         DOMI_CHECK(socket->ring == NULL || socket->ring == ring);
         socket->ring = ring;
-        socket->changed = list_socket_if_ready;
+        socket->changed = list_socket_if_operation_can_go_on;
         if (entry->op == DOMI_NET_OP_SEND)
             result = begin_send_operation(ring, socket, entry);
         else if (entry->op == DOMI_NET_OP_POLL_ONCE)
@@ -449,5 +449,5 @@ void domi_net_begin_operation(domi_net_ring *ring, const domi_net_entry *entry)
     if (result != 0)
         domi_net_complete_operation(ring, entry->user_data, result, 0, 0);
     else
-        list_socket_if_ready(socket);
+        list_socket_if_operation_can_go_on(socket);
 }

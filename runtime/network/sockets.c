@@ -130,7 +130,7 @@ static int net_shutdown_socket(void *ring, int fd, int how)
     if (socket == NULL)
         return -EBADF;
     if (socket->state == DOMI_NET_LISTENING && how != SHUT_WR) {
-        domi_net_socket_reset_waiting(socket);
+        domi_net_socket_reset_unaccepted(socket);
         socket->state = DOMI_NET_FRESH;
         return 0;
     }

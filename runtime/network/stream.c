@@ -18,7 +18,7 @@ static void close_and_free_socket(domi_net_socket *socket)
     domi_net_socket_free(socket);
 }
 
-void domi_net_socket_reset_waiting(domi_net_socket *listener)
+void domi_net_socket_reset_unaccepted(domi_net_socket *listener)
 {
     for (domi_net_socket *one = domi_net_socket_accept(listener); one != NULL;
          one = domi_net_socket_accept(listener)) {
@@ -29,7 +29,7 @@ void domi_net_socket_reset_waiting(domi_net_socket *listener)
 
 void domi_net_socket_close(domi_net_socket *socket)
 {
-    domi_net_socket_reset_waiting(socket);
+    domi_net_socket_reset_unaccepted(socket);
     close_and_free_socket(socket);
 }
 
@@ -145,14 +145,14 @@ int domi_net_socket_send(domi_net_socket *socket, const void *data, uint32_t siz
     return (int)count;
 }
 
-uint32_t domi_net_socket_poll_events(const domi_net_socket *socket)
+uint32_t domi_net_socket_get_poll_events(const domi_net_socket *socket)
 {
     const domi_net_pipe *in = get_pipe_to_socket(socket);
     const domi_net_pipe *out = get_pipe_from_socket(socket);
     uint32_t events = socket->error != 0 ? POLLERR : 0;
 
     if (socket->state == DOMI_NET_DATAGRAMS)
-        return domi_net_datagram_poll_events(socket);
+        return domi_net_datagram_get_poll_events(socket);
     if (socket->state == DOMI_NET_LISTENING)
         return socket->waiting_count != 0 ? POLLIN : 0;
     if (socket->state == DOMI_NET_WAKE)

@@ -67,8 +67,8 @@ bool domi_cgroup_read_number(const char **text, char after, uint64_t *ret_value)
 /* Call `visit` for the cgroup's directory `path` below the mount point, and for each directory
  * above it up to the mount point. Inside a container `path` may be a path of the host; then only
  * the mount point itself exists. */
-static void visit_directories_upwards(const domi_cgroup_walk *walk, int version, const char *mount,
-                                      const char *path)
+static void visit_cgroup_directories_upwards(const domi_cgroup_walk *walk, int version,
+                                             const char *mount, const char *path)
 {
     char directory[PATH_MAX];
     int formatted = snprintf(directory, sizeof directory, "%s/sys/fs/cgroup%s", walk->root, mount);
@@ -125,16 +125,16 @@ static void visit_directories_of_line(const domi_cgroup_walk *walk, char *line)
     *path++ = '\0';
 
     if (controllers[0] == '\0') {
-        visit_directories_upwards(walk, 2, "", path);
-        visit_directories_upwards(walk, 2, "/unified", path);
+        visit_cgroup_directories_upwards(walk, 2, "", path);
+        visit_cgroup_directories_upwards(walk, 2, "/unified", path);
     } else if (is_cgroup_controller_in_list(controllers, walk->controller)) {
         int length = snprintf(mount, sizeof mount, "/%s", walk->controller);
         if (length > 0 && (size_t)length < sizeof mount)
-            visit_directories_upwards(walk, 1, mount, path);
+            visit_cgroup_directories_upwards(walk, 1, mount, path);
         length = snprintf(mount, sizeof mount, "/%s", controllers);
         if (strcmp(controllers, walk->controller) != 0 && length > 0 &&
             (size_t)length < sizeof mount)
-            visit_directories_upwards(walk, 1, mount, path);
+            visit_cgroup_directories_upwards(walk, 1, mount, path);
     }
 }
 

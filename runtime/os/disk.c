@@ -284,7 +284,7 @@ typedef struct entry {
     char name[];
 } entry;
 
-static domus_file_kind get_kind_of_entry(uint8_t type)
+static domus_file_kind get_kind_of_directory_entry(uint8_t type)
 {
     switch (type) {
     case DT_UNKNOWN:
@@ -301,7 +301,7 @@ static domus_file_kind get_kind_of_entry(uint8_t type)
 }
 
 /* Add a directory entry to a list. Returns false if the list has no room for it. */
-static bool add_entry_to_list(domi_disk_list *list, const entry *one)
+static bool add_directory_entry_to_list(domi_disk_list *list, const entry *one)
 {
     uint32_t length = (uint32_t)strlen(one->name) + 1;
     char *to = list->bytes + list->size;
@@ -311,7 +311,7 @@ static bool add_entry_to_list(domi_disk_list *list, const entry *one)
     if (list->count == list->count_max || list->room - list->size < DOMI_DISK_ENTRY_HEAD + length)
         return false;
     memcpy(to, &one->inode, sizeof one->inode);
-    to[sizeof one->inode] = (char)get_kind_of_entry(one->type);
+    to[sizeof one->inode] = (char)get_kind_of_directory_entry(one->type);
     memcpy(to + DOMI_DISK_ENTRY_HEAD, one->name, length);
     list->size += DOMI_DISK_ENTRY_HEAD + length;
     list->count++;
@@ -330,7 +330,7 @@ static int add_next_entries_to_list(int fd, domi_disk_list *list)
     list->last = size == 0;
     for (long at = 0; at < size;) {
         const entry *one = (const entry *)(const void *)(bytes + at);
-        if (!add_entry_to_list(list, one))
+        if (!add_directory_entry_to_list(list, one))
             return 0;
         list->position = (uint64_t)one->next;
         at += one->size;

@@ -61,7 +61,7 @@ static bool read_number_of_file(int fd, uint64_t *ret_value)
 
 /* Returns the number behind `name` in the line of `text` that begins with this name; 0: there is
  * no such line. */
-static uint64_t find_number_in_line(const char *text, const char *name)
+static uint64_t find_number_behind_name_in_lines(const char *text, const char *name)
 {
     size_t length = strlen(name);
     uint64_t value;
@@ -91,14 +91,14 @@ static parts read_parts_of_memory_stat(int stat_fd)
 
     if (!read_open_file(stat_fd, text, sizeof text))
         return (parts){0};
-    uint64_t total = find_number_in_line(text, "total_inactive_file ") +
-                     find_number_in_line(text, "total_active_file ");
+    uint64_t total = find_number_behind_name_in_lines(text, "total_inactive_file ") +
+                     find_number_behind_name_in_lines(text, "total_active_file ");
     if (total != 0 || strstr(text, "\ntotal_") != NULL)
         return (parts){.file_cache = total};
     return (parts){
-        .file_cache =
-            find_number_in_line(text, "inactive_file ") + find_number_in_line(text, "active_file "),
-        .socket_bytes = find_number_in_line(text, "sock "),
+        .file_cache = find_number_behind_name_in_lines(text, "inactive_file ") +
+                      find_number_behind_name_in_lines(text, "active_file "),
+        .socket_bytes = find_number_behind_name_in_lines(text, "sock "),
     };
 }
 
@@ -123,8 +123,8 @@ static bool is_limit_of_memory_set(uint64_t limit)
     return limit != 0 && limit < UNLIMITED;
 }
 
-static void add_gauge_of_limit(domi_footprint *footprint, const char *directory,
-                               const char *limit_name, const char *usage_name)
+static void add_gauge_of_cgroup_limit(domi_footprint *footprint, const char *directory,
+                                      const char *limit_name, const char *usage_name)
 {
     domi_gauge gauge = {.usage_fd = -1, .stat_fd = -1};
     uint64_t used;
@@ -151,10 +151,11 @@ static void add_gauge_of_limit(domi_footprint *footprint, const char *directory,
 static void add_gauges_of_cgroup(const char *directory, int version, void *footprint)
 {
     if (version == 1) {
-        add_gauge_of_limit(footprint, directory, "memory.limit_in_bytes", "memory.usage_in_bytes");
+        add_gauge_of_cgroup_limit(footprint, directory, "memory.limit_in_bytes",
+                                  "memory.usage_in_bytes");
     } else {
-        add_gauge_of_limit(footprint, directory, "memory.max", "memory.current");
-        add_gauge_of_limit(footprint, directory, "memory.high", "memory.current");
+        add_gauge_of_cgroup_limit(footprint, directory, "memory.max", "memory.current");
+        add_gauge_of_cgroup_limit(footprint, directory, "memory.high", "memory.current");
     }
 }
 
@@ -213,7 +214,7 @@ void domi_footprint_close(domi_footprint *footprint)
     footprint->count = 0;
 }
 
-void domi_footprint_read_limits_again(domi_footprint *footprint)
+void domi_footprint_read_cgroup_limits_again(domi_footprint *footprint)
 {
     for (uint32_t i = 0; i < footprint->count; i++) {
         domi_gauge *gauge = &footprint->gauges[i];

@@ -49,7 +49,7 @@ void domi_footprint_open(domi_footprint *footprint, const char *root, uint64_t l
 void domi_footprint_close(domi_footprint *footprint);
 
 /* Read the limits of the cgroups anew, because they may change while the process runs. */
-void domi_footprint_read_limits_again(domi_footprint *footprint);
+void domi_footprint_read_cgroup_limits_again(domi_footprint *footprint);
 
 /* Read all gauges of a footprint, and return the usage of the fullest one. memory.stat is expensive
  * to read, and needed to subtract the file cache and to know the socket buffers; so it is read only

@@ -21,7 +21,7 @@ static void register_fork_handler(void)
     result = pthread_atfork(NULL, NULL, count_fork_in_child_process);
 }
 
-int domi_fork_begin_to_count(void)
+int domi_fork_begin_to_count_forks(void)
 {
     (void)pthread_once(&once, register_fork_handler);
     return result == 0 ? 0 : -ENOMEM;

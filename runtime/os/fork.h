@@ -16,7 +16,7 @@ extern _Atomic uint32_t domi_fork_count;
 
 /* Count forks of this process from now on. Returns 0; -ENOMEM. Any thread may call this, also
  * repeatedly. */
-int domi_fork_begin_to_count(void);
+int domi_fork_begin_to_count_forks(void);
 
 /* Returns the number of this process: how many counted forks lie between the first process and
  * this one. */

@@ -20,7 +20,7 @@
 
 /* Returns the share of CPUs that a quota per period allows, in thousandths of a CPU; 0: no
  * quota. */
-static uint64_t get_thousandths_of_cpu(uint64_t quota, uint64_t period)
+static uint64_t get_quota_in_thousandths_of_cpu(uint64_t quota, uint64_t period)
 {
     if (quota == 0 || period == 0 || quota > UINT64_MAX / 1000)
         return 0;
@@ -46,17 +46,17 @@ static uint64_t read_quota_of_cgroup(const char *directory, int version)
     if (version != 2)
         return read_number_of_file(directory, "cpu.cfs_quota_us", &quota) &&
                        read_number_of_file(directory, "cpu.cfs_period_us", &period)
-                   ? get_thousandths_of_cpu(quota, period)
+                   ? get_quota_in_thousandths_of_cpu(quota, period)
                    : 0;
     if (!domi_cgroup_read_file(directory, "cpu.max", text, sizeof text) ||
         !domi_cgroup_read_number(&at, ' ', &quota) || !domi_cgroup_read_number(&at, '\n', &period))
         return 0;
-    return get_thousandths_of_cpu(quota, period);
+    return get_quota_in_thousandths_of_cpu(quota, period);
 }
 
 /* Returns the number behind `name` in the line "name number" of `text`; 0: there is no such
  * line. */
-static uint64_t find_number_in_line(const char *text, const char *name)
+static uint64_t find_number_behind_name_in_lines(const char *text, const char *name)
 {
     size_t length = strlen(name);
     uint64_t value = 0;
@@ -79,11 +79,11 @@ static void read_throttling_of_cgroup(const char *directory, domi_cgroup_cpu *cp
 
     if (!domi_cgroup_read_file(directory, "cpu.stat", text, sizeof text))
         text[0] = '\0';
-    uint64_t us = find_number_in_line(text, "throttled_usec");
+    uint64_t us = find_number_behind_name_in_lines(text, "throttled_usec");
     uint64_t ns = us < UINT64_MAX / 1000 ? us * 1000 : 0;
-    cpu->throttled_ns = ns != 0 ? ns : find_number_in_line(text, "throttled_time");
-    cpu->throttles = find_number_in_line(text, "nr_throttled");
-    cpu->periods = find_number_in_line(text, "nr_periods");
+    cpu->throttled_ns = ns != 0 ? ns : find_number_behind_name_in_lines(text, "throttled_time");
+    cpu->throttles = find_number_behind_name_in_lines(text, "nr_throttled");
+    cpu->periods = find_number_behind_name_in_lines(text, "nr_periods");
 }
 
 /* If the quota of a cgroup is the smallest so far, store it with the cgroup's throttling,

@@ -12,7 +12,7 @@
 /* The file of a trace is emptied only after it was checked, so that a file of somebody else
  * stays as it is. */
 
-int domi_own_file_open_checked(const char *path)
+int domi_own_file_open_empty_for_writing(const char *path)
 {
     struct stat about;
     /* O_NONBLOCK keeps the open of a FIFO without a reader from blocking */

@@ -18,9 +18,9 @@
  *
  * Returns the descriptor; -EEXIST if the path is something else; another negative errno of the
  * kernel. The function allocates nothing and takes no lock. Any thread. */
-int domi_own_file_open_checked(const char *path);
+int domi_own_file_open_empty_for_writing(const char *path);
 
-/* Close the file of a trace, which domi_own_file_open_checked() has opened. */
+/* Close the file of a trace, which domi_own_file_open_empty_for_writing() has opened. */
 void domi_own_file_close(int fd);
 
 /* ---- write_all --------------------------------------------------------------------------------*/

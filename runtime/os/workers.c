@@ -206,7 +206,7 @@ static bool take_ended_thread_to_join(domi_workers *workers, pthread_t *ret_thre
 /* Let the calling helper thread leave the pool. It holds the mutex, which this function unlocks.
  * After that the pool may be freed: by its owner, or, if the owner has already called
  * domi_workers_free(), by the last helper that leaves. */
-static void leave_pool_of_helpers(domi_workers *workers)
+static void unlock_and_leave_pool_of_helpers(domi_workers *workers)
 {
     pthread_t previous;
     bool has_previous = take_ended_thread_to_join(workers, &previous);
@@ -244,7 +244,7 @@ static void *run_helper_thread(void *workers_)
     run_jobs_until_end(workers, &helper);
     pthread_cond_destroy(&helper.wake);
     domi_alternate_stack_end(&stack);
-    leave_pool_of_helpers(workers);
+    unlock_and_leave_pool_of_helpers(workers);
     return NULL;
 }
 

@@ -93,7 +93,7 @@ int domus_blocking(domus_stack *stack, int (*function)(void *argument), void *ar
 
     if (result != 0)
         return result;
-    domi_promise_leave_count_of_asks(promise);
+    domi_promise_take_out_of_ask_count(promise);
     promise->work = NULL;
     domi_stack_set_wait(stack->pooled, DOMI_WAIT_ONE, promise, then);
     domi_envelope *envelope = make_blocking_work(stack, function, argument);
@@ -101,7 +101,7 @@ int domus_blocking(domus_stack *stack, int (*function)(void *argument), void *ar
         domi_promise_fail(manager, promise, -ENOMEM);
         return DOMUS_PARKED;
     }
-    *domi_envelope_get_return(envelope) = (domi_return){
+    *domi_envelope_get_return_of_ask(envelope) = (domi_return){
         .promise = promise,
         .serial = domi_promise_serial(promise),
     };

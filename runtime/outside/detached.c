@@ -55,13 +55,14 @@ static bool follow_new_orders(domi_detached *detached)
     uint32_t orders = read_orders_of_system(detached);
 
     if (orders != detached->orders)
-        domi_outside_follow_orders(detached->system, &detached->manager, orders, &detached->orders);
-    return orders >= domi_orders_of_step(DOMI_STOP_END);
+        domi_outside_let_manager_follow_orders(detached->system, &detached->manager, orders,
+                                               &detached->orders);
+    return orders >= domi_orders_of_stop(DOMI_STOP_END);
 }
 
 /* Sleep, by the steps of base/park.h, until another thread puts something for the detached
  * actor, a timer is due, or `until_ns` has come. */
-static void sleep_until_due(domi_detached *detached, uint64_t until_ns)
+static void sleep_until_mail_or_due_time(domi_detached *detached, uint64_t until_ns)
 {
     domi_manager *manager = &detached->manager;
     uint64_t due_ns[] = {manager->now_ns + DOMI_PARK_CAP_NS,
@@ -102,14 +103,14 @@ static void receive_arrivals_and_fire_timers(domi_detached *detached)
     (void)domi_manager_take_arrivals(&detached->manager);
     (void)domi_manager_fire_timers(&detached->manager);
     /* freed objects are sent home in this place, too, because a thread that is always busy never
-     * calls sleep_until_due() */
+     * calls sleep_until_mail_or_due_time() */
     if (detached->manager.pool.chained >= DOMI_CHAINED_MAX)
         domi_pool_push_chains_to_owners(&detached->manager);
 }
 
 /* --- the loop of a detached thread ------------------------------------------------------------ */
 
-static void set_thread_busy(domi_detached *detached, bool busy)
+static void set_detached_thread_busy(domi_detached *detached, bool busy)
 {
     pthread_mutex_lock(&detached->system->mutex);
     detached->busy = busy;
@@ -118,7 +119,7 @@ static void set_thread_busy(domi_detached *detached, bool busy)
 
 /* Publish how many actors this detached thread has mounted; a stop of the system reads the
  * number. */
-static void publish_mount_count(domi_detached *detached)
+static void publish_count_of_mounted_actors(domi_detached *detached)
 {
     uint32_t mounts = (uint32_t)domi_counter_read(&detached->manager.counters.spawns);
 
@@ -136,18 +137,18 @@ static void run_loop_of_detached_actor(domi_detached *detached)
     while (!follow_new_orders(detached)) {
         receive_arrivals_and_fire_timers(detached);
         (void)domi_manager_mount_actors(manager);
-        publish_mount_count(detached);
+        publish_count_of_mounted_actors(detached);
         had_one = had_one || domi_counter_read(&manager->births.houses) != 0;
         domi_house *house = domi_queue_take_house(&manager->schedule.ready[DOMUS_STATE]);
         if (house != NULL)
             (void)domi_house_run_and_settle(manager, house);
         if (had_one && domi_counter_read(&manager->births.houses) == 0) {
             had_one = false;
-            set_thread_busy(detached, false);
+            set_detached_thread_busy(detached, false);
         }
         if (!domi_manager_has_work(manager) &&
             !domi_pool_take_trim_step(manager, manager->now_ns, DOMI_TRIM_IDLE))
-            sleep_until_due(detached, UINT64_MAX);
+            sleep_until_mail_or_due_time(detached, UINT64_MAX);
     }
 }
 
@@ -245,7 +246,7 @@ static int make_detached_thread(domus_system *system, uint32_t place, domi_detac
 
 /* Find a detached thread that has no actor, or make one, and mark it busy. Called under the
  * system's mutex. */
-static int reserve_detached_thread(domus_system *system, domi_detached **ret_detached)
+static int reserve_or_make_detached_thread(domus_system *system, domi_detached **ret_detached)
 {
     domi_detached *detached = NULL;
     int result = 0;
@@ -292,7 +293,7 @@ int domi_detached_spawn_actor(domi_manager *manager, domi_house *parent,
     if (behaviour == NULL || behaviour->kind != DOMUS_STATE)
         return -EINVAL;
     pthread_mutex_lock(&system->mutex);
-    int result = reserve_detached_thread(system, &detached);
+    int result = reserve_or_make_detached_thread(system, &detached);
     pthread_mutex_unlock(&system->mutex);
     if (result != 0)
         return result;
@@ -307,7 +308,7 @@ int domi_detached_spawn_actor(domi_manager *manager, domi_house *parent,
 
 /* True if the detached actor was asked to stop or to restart, so that its receive has to end: a
  * restart begins only after the running handler. */
-static bool has_actor_to_stop_or_restart(const domi_house *house)
+static bool must_actor_stop_or_restart(const domi_house *house)
 {
     return domi_house_is_asked_to_stop(house) || (house->marks & DOMI_MARK_RESTART) != 0;
 }
@@ -351,7 +352,7 @@ int domus_receive_now(domus_stack *stack, const domus_pattern *pattern, uint64_t
         return -EOPNOTSUPP;
     /* the conversation needs a pooled stack (house/conversation/stack.h), because only the end of
      * such a stack releases the received message */
-    if (domi_stack_make_pooled(stack) == NULL)
+    if (domi_stack_get_or_make_pooled(stack) == NULL)
         return -ENOMEM;
     domi_detached *detached = (domi_detached *)(void *)stack->manager;
     /* the message that was received before ends: an unanswered ask fails with -ENOMSG */
@@ -361,10 +362,10 @@ int domus_receive_now(domus_stack *stack, const domus_pattern *pattern, uint64_t
     if (until_ns < within_ns)
         until_ns = UINT64_MAX;
     for (;;) {
-        if (domi_ask_handle_waiting_cancels(&detached->manager, house))
+        if (domi_ask_carry_out_waiting_cancels(&detached->manager, house))
             seen[0] = NULL; /* the cancel may have dropped the node that `seen[0]` points to */
-        if (follow_new_orders(detached) || has_actor_to_stop_or_restart(house) ||
-            domi_receive_stop_at_last_notice(&detached->manager, house))
+        if (follow_new_orders(detached) || must_actor_stop_or_restart(house) ||
+            domi_receive_stop_if_last_notice_is_next(&detached->manager, house))
             return -ECANCELED;
         domi_envelope *message = domi_receive_take_matching_message(
             &detached->manager, house, pattern, domus_frame(stack), seen);
@@ -375,7 +376,7 @@ int domus_receive_now(domus_stack *stack, const domus_pattern *pattern, uint64_t
         }
         if (detached->manager.now_ns >= until_ns)
             return -ETIMEDOUT;
-        sleep_until_due(detached, until_ns);
+        sleep_until_mail_or_due_time(detached, until_ns);
         receive_arrivals_and_fire_timers(detached);
     }
 }
@@ -399,8 +400,8 @@ bool domi_detached_have_all_mounted(const domus_system *system)
 {
     for (uint32_t i = 0; i < system->detached_count; i++) {
         const domi_detached *detached = system->detached[i];
-        /* acquire: pairs with the release in publish_mount_count(), so what on_mount has written
-         * is seen. */
+        /* acquire: pairs with the release in publish_count_of_mounted_actors(), so what on_mount
+         * has written is seen. */
         if (!detached->foreign &&
             atomic_load_explicit(&detached->mounted, memory_order_acquire) != detached->chosen)
             return false;

@@ -52,7 +52,7 @@ int domi_outside_init(domus_system *system)
     int result = domi_manager_init(&system->outside, &options);
     if (result != 0)
         return result;
-    result = domi_manager_spawn_asker(&system->outside, &asker, &system->asker);
+    result = domi_manager_spawn_asker_for_outside(&system->outside, &asker, &system->asker);
     if (result != 0)
         domi_manager_fini(&system->outside);
     return result;
@@ -162,7 +162,7 @@ static int send_notice_from_outside(domi_manager *outside, domus_address to, con
     domi_envelope *envelope = domi_message_new(outside, DOMI_ENVELOPE_HEAD + type->size);
 
     if (envelope == NULL)
-        return domi_message_explain_failure(outside);
+        return domi_message_error_of_failed_new(outside);
     envelope->type = type;
     envelope->sender = NULL;
     envelope->sender_lease = 0;
@@ -321,7 +321,7 @@ static int check_listener_can_be_served(const domus_listener_config *listener,
     int result = domi_behaviour_check(behaviour);
 
     if (result != 0) {
-        *ret_why = domi_behaviour_fault(behaviour);
+        *ret_why = domi_behaviour_find_fault(behaviour);
         return result;
     }
     const char *why = find_reason_against_serving(listener, behaviour, front);
@@ -337,7 +337,8 @@ static int check_listener_can_be_served(const domus_listener_config *listener,
 
 /* Store the address of a listening socket that the program has passed, so that the profile of
  * the listener can show it. */
-static int store_passed_address(domus_system *system, size_t index, const domus_endpoint *at)
+static int store_address_of_passed_socket(domus_system *system, size_t index,
+                                          const domus_endpoint *at)
 {
     size_t size = domus_endpoint_text(at, NULL, 0) + 1;
     const domus_allocator *before = domi_memory_set_allocator(system->hooks.allocator);
@@ -370,7 +371,7 @@ static int give_acceptor_its_socket(domus_system *system, domi_acceptor *accepto
     }
     int result = domi_acceptor_adopt_listener(io, listening, &plan, &at);
     if (result == 0)
-        result = store_passed_address(system, index, &at);
+        result = store_address_of_passed_socket(system, index, &at);
     if (result != 0)
         return result;
     acceptor->fd = listening;

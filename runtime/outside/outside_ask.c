@@ -101,14 +101,14 @@ static void release_payload_of_ask(const domus_type *type, const void *payload)
         type->release((void *)(uintptr_t)payload);
 }
 
-int domi_asking_begin_to_actor(domus_system *system, domi_asking *asking, domus_address to,
-                               const domus_type *type, const void *payload, uint64_t timeout_ns,
-                               domus_outside_reply *reply)
+int domi_asking_begin_ask_to_actor(domus_system *system, domi_asking *asking, domus_address to,
+                                   const domus_type *type, const void *payload, uint64_t timeout_ns,
+                                   domus_outside_reply *reply)
 {
     const domi_asked asked = {.address = to};
 
-    return domi_asking_begin_to_actor_or_grain(system, asking, &asked, type, payload, timeout_ns,
-                                               reply);
+    return domi_asking_begin_ask_to_actor_or_grain(system, asking, &asked, type, payload,
+                                                   timeout_ns, reply);
 }
 
 static int send_ask_to_actor_or_grain(domus_stack *stack, const domi_asked *asked,
@@ -122,10 +122,10 @@ static int send_ask_to_actor_or_grain(domus_stack *stack, const domi_asked *aske
                             on_answer_complete_ask);
 }
 
-int domi_asking_begin_to_actor_or_grain(domus_system *system, domi_asking *asking,
-                                        const domi_asked *asked, const domus_type *type,
-                                        const void *payload, uint64_t timeout_ns,
-                                        domus_outside_reply *reply)
+int domi_asking_begin_ask_to_actor_or_grain(domus_system *system, domi_asking *asking,
+                                            const domi_asked *asked, const domus_type *type,
+                                            const void *payload, uint64_t timeout_ns,
+                                            domus_outside_reply *reply)
 {
     domi_manager *outside = &system->outside;
     pthread_condattr_t attributes;
@@ -174,7 +174,7 @@ static uint64_t time_left_to_wait(const domus_system *system, const domi_asking 
 
 /* Let the leader of the asking threads sleep on the park word until something is put for the
  * outside, or its time is over. */
-static void let_leader_sleep(domus_system *system, const domi_asking *asking)
+static void let_leading_asker_sleep(domus_system *system, const domi_asking *asking)
 {
     domi_manager *outside = &system->outside;
 
@@ -202,7 +202,7 @@ static void sleep_until_lead_or_answer(domus_system *system, domi_asking *asking
 }
 
 /* Give up the lead of the asking threads, if this thread has it, and wake one that can take it. */
-static void give_lead_to_next_thread(domus_system *system, const domi_asking *asking)
+static void give_lead_to_next_asking_thread(domus_system *system, const domi_asking *asking)
 {
     if (system->leader == asking)
         system->leader = NULL;
@@ -225,11 +225,11 @@ int domi_asking_wait_for_answer(domus_system *system, domi_asking *asking)
         if (system->leader == NULL)
             system->leader = asking;
         if (system->leader == asking)
-            let_leader_sleep(system, asking);
+            let_leading_asker_sleep(system, asking);
         else
             sleep_until_lead_or_answer(system, asking);
     }
-    give_lead_to_next_thread(system, asking);
+    give_lead_to_next_asking_thread(system, asking);
     pthread_cond_destroy(&asking->woken);
     if (--system->askings_count == 0)
         pthread_cond_broadcast(&system->nobody_asks);
@@ -271,8 +271,8 @@ int domi_outside_ask_actor_or_grain(domus_system *system, const domi_asked *aske
         release_payload_of_ask(type, payload);
         return result;
     }
-    result = domi_asking_begin_to_actor_or_grain(system, &asking, asked, type, payload, timeout_ns,
-                                                 reply);
+    result = domi_asking_begin_ask_to_actor_or_grain(system, &asking, asked, type, payload,
+                                                     timeout_ns, reply);
     if (result == 0)
         result = domi_asking_wait_for_answer(system, &asking);
     domi_outside_leave(system, &visit);

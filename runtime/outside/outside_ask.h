@@ -33,16 +33,17 @@ typedef struct domi_asked {
 /* Send an ask of a foreign thread and return at once. Called between domi_outside_enter() and
  * domi_outside_leave(). The call consumes what the payload owns in every case. After a return of 0
  * the caller has to call domi_asking_wait_for_answer(). */
-int domi_asking_begin_to_actor(domus_system *system, domi_asking *asking, domus_address to,
-                               const domus_type *type, const void *payload, uint64_t timeout_ns,
-                               domus_outside_reply *reply);
+int domi_asking_begin_ask_to_actor(domus_system *system, domi_asking *asking, domus_address to,
+                                   const domus_type *type, const void *payload, uint64_t timeout_ns,
+                                   domus_outside_reply *reply);
 
-/* Send an ask and return at once, as domi_asking_begin_to_actor() does, but to an actor or a grain.
+/* Send an ask and return at once, as domi_asking_begin_ask_to_actor() does, but to an actor or a
+ * grain.
  */
-int domi_asking_begin_to_actor_or_grain(domus_system *system, domi_asking *asking,
-                                        const domi_asked *asked, const domus_type *type,
-                                        const void *payload, uint64_t timeout_ns,
-                                        domus_outside_reply *reply);
+int domi_asking_begin_ask_to_actor_or_grain(domus_system *system, domi_asking *asking,
+                                            const domi_asked *asked, const domus_type *type,
+                                            const void *payload, uint64_t timeout_ns,
+                                            domus_outside_reply *reply);
 
 /* Ask and wait for the answer, as domus_outside_ask() does, but an actor or a grain. Any thread. */
 int domi_outside_ask_actor_or_grain(domus_system *system, const domi_asked *asked,

@@ -45,7 +45,8 @@ static int on_mount_receive_nothing(domus_stack *stack, void *self)
 
 /* Returns the place for an event that was allocated together with the watch `watch`; NULL: there
  * is none. */
-domi_outside_mail *domi_outsider_find_place_of_watch(const domus_outsider *seat, const void *watch)
+domi_outside_mail *domi_outsider_find_event_place_of_watch(const domus_outsider *seat,
+                                                           const void *watch)
 {
     domi_outside_mail *mail = seat->spares.first;
 
@@ -77,7 +78,7 @@ static int on_event_store_it_in_seat(domus_stack *stack, void *self, const void 
 {
     domus_outsider *seat = domi_outsider_of_stack(stack);
     const domus_type *type = stack->message->type;
-    domi_outside_mail *mail = domi_outsider_find_place_of_watch(seat, stack->message);
+    domi_outside_mail *mail = domi_outsider_find_event_place_of_watch(seat, stack->message);
     bool owns = type->release != NULL;
 
     (void)self;
@@ -164,7 +165,7 @@ int domi_outsider_enter_seat_if_alive(domus_outsider *seat, domi_visit *ret_visi
 
     if (result != 0 || !domi_seat_has_actor_ended(seat))
         return result;
-    result = domi_seat_has_to_stop(seat) ? -ESHUTDOWN : -ESTALE;
+    result = domi_seat_must_actor_stop(seat) ? -ESHUTDOWN : -ESTALE;
     domi_outsider_leave_seat(seat, ret_visit);
     return result;
 }

@@ -43,7 +43,8 @@ void domi_outsider_end_received_message(domus_outsider *seat);
 
 /* Returns the place for an event that was allocated together with the watch `watch`; NULL: there
  * is none. The caller has locked the seat. */
-domi_outside_mail *domi_outsider_find_place_of_watch(const domus_outsider *seat, const void *watch);
+domi_outside_mail *domi_outsider_find_event_place_of_watch(const domus_outsider *seat,
+                                                           const void *watch);
 
 /* Detach the calling thread, which stops the system, from all seats of the system on which it
  * sits. */

@@ -11,7 +11,8 @@
 
 /* Watch an actor, and allocate the place in the seat for the watch's event. The caller has
  * locked the seat. */
-static int watch_in_locked_seat(domus_outsider *seat, domus_address address, domus_watch *ret_watch)
+static int watch_actor_in_locked_seat(domus_outsider *seat, domus_address address,
+                                      domus_watch *ret_watch)
 {
     domi_outside_mail *spare = domi_memory_new(sizeof *spare + sizeof(domus_down));
     domus_stack stack;
@@ -38,7 +39,7 @@ int domus_outsider_watch(domus_outsider *outsider, domus_address address, domus_
 
     if (result != 0)
         return result;
-    result = watch_in_locked_seat(outsider, address, &watch);
+    result = watch_actor_in_locked_seat(outsider, address, &watch);
     if (result == 0 && ret_watch != NULL)
         *ret_watch = watch;
     domi_outsider_leave_seat(outsider, &visit);
@@ -57,7 +58,7 @@ int domus_outsider_unwatch(domus_outsider *outsider, domus_watch watch)
     result = domus_unwatch(&stack, watch);
     domi_outsider_end_stack_of_verb(outsider, &stack);
     domi_outside_mail *spare =
-        result == 0 ? domi_outsider_find_place_of_watch(outsider, watch.watch) : NULL;
+        result == 0 ? domi_outsider_find_event_place_of_watch(outsider, watch.watch) : NULL;
     if (spare != NULL) {
         domi_outside_mail_remove_from_list(&outsider->spares, spare);
         domi_memory_free(spare);
@@ -94,7 +95,7 @@ DOMI_NO_CANARY int domus_outsider_act(domus_outsider *outsider,
     domi_outsider_end_stack_of_verb(outsider, &stack);
     domi_turn_end(&stack, result);
     domi_run_end(manager);
-    domi_seat_ready_actor_if_runnable(outsider);
+    domi_seat_queue_actor_if_runnable(outsider);
     domi_outsider_leave_seat(outsider, &visit);
     return result == DOMUS_PARKED ? 0 : result;
 }

@@ -63,8 +63,8 @@ static bool receive_event_of_seat(domus_outsider *seat, const domus_pattern *pat
 
 /* Receive the first ask that the pattern accepts, or else the first such notice. Returns false
  * if there is none. */
-static bool receive_ask_or_notice(domus_outsider *seat, const domus_pattern *pattern,
-                                  domi_node *seen[2], domus_outside_message *ret_message)
+static bool receive_ask_or_notice_of_seat(domus_outsider *seat, const domus_pattern *pattern,
+                                          domi_node *seen[2], domus_outside_message *ret_message)
 {
     domi_manager *manager = &seat->detached.manager;
     domi_house *house = seat->address.house;
@@ -93,10 +93,10 @@ static bool receive_ask_or_notice(domus_outsider *seat, const domus_pattern *pat
  * -ECANCELED if the outsider's actor has to stop. */
 static int check_may_receive(domus_outsider *seat)
 {
-    if (domi_seat_has_to_stop(seat))
+    if (domi_seat_must_actor_stop(seat))
         return -ESHUTDOWN;
     if (domi_seat_has_actor_ended(seat) || domi_house_is_asked_to_stop(seat->address.house) ||
-        domi_receive_stop_at_last_notice(&seat->detached.manager, seat->address.house))
+        domi_receive_stop_if_last_notice_is_next(&seat->detached.manager, seat->address.house))
         return -ECANCELED;
     return 0;
 }
@@ -121,7 +121,7 @@ static int receive_in_locked_seat(domus_outsider *seat, const domus_pattern *pat
             return result;
         }
         if (receive_answer_of_seat(seat, pattern, ret_message) ||
-            receive_ask_or_notice(seat, pattern, seen, ret_message) ||
+            receive_ask_or_notice_of_seat(seat, pattern, seen, ret_message) ||
             receive_event_of_seat(seat, pattern, ret_message))
             return 0;
         if (seat->detached.manager.now_ns >= until_ns)

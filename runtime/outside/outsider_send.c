@@ -141,7 +141,7 @@ int domus_outsider_ask(domus_outsider *outsider, domus_address to, const domus_t
     }
     if (result == 0)
         result = ask.result;
-    if (result == -ECANCELED && domi_seat_has_to_stop(outsider))
+    if (result == -ECANCELED && domi_seat_must_actor_stop(outsider))
         result = -ESHUTDOWN;
     domi_outsider_leave_seat(outsider, &visit);
     return result;

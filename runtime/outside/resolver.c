@@ -152,7 +152,7 @@ static void remove_record_of_name(domi_resolver *resolver, record *old)
 }
 
 /* Returns the record of a name, and removes expired records on the way; NULL: there is none. */
-static record *find_fresh_record(domi_resolver *resolver, const char *name, uint64_t now_ns)
+static record *find_unexpired_record(domi_resolver *resolver, const char *name, uint64_t now_ns)
 {
     record *next;
 
@@ -275,7 +275,7 @@ static void finish_lookup_of_name(domi_resolver *resolver, record *done, int res
 /* --- lookup threads --------------------------------------------------------------------------- */
 
 /* Release one use of the resolver, whose last user frees it, and unlock its locked mutex. */
-static void release_use_of_resolver(domi_resolver *resolver)
+static void unlock_and_release_use_of_resolver(domi_resolver *resolver)
 {
     bool is_last = --resolver->users == 0;
 
@@ -305,7 +305,7 @@ static void *run_thread_that_looks_up_names(void *argument)
         finish_lookup_of_name(resolver, one, result);
     }
     resolver->running--;
-    release_use_of_resolver(resolver);
+    unlock_and_release_use_of_resolver(resolver);
     return NULL;
 }
 
@@ -359,7 +359,7 @@ static int answer_lookup_of_localhost(domi_lookup *lookup)
 /* --- lookups for actors ----------------------------------------------------------------------- */
 
 /* Queue a name for a lookup thread. Returns its record; NULL with the errno in `ret_error`. */
-static record *add_queued_record(domi_resolver *resolver, const char *name, int *ret_error)
+static record *add_queued_record_of_name(domi_resolver *resolver, const char *name, int *ret_error)
 {
     record *one = NULL;
 
@@ -385,7 +385,7 @@ static record *add_queued_record(domi_resolver *resolver, const char *name, int 
     return one;
 }
 
-static int resolve_in_this_thread(domi_resolver *resolver, domi_lookup *lookup, const char *name)
+static int resolve_name_in_thread(domi_resolver *resolver, domi_lookup *lookup, const char *name)
 {
     record known = {.state = KNOWN};
 
@@ -405,13 +405,13 @@ int domi_resolver_begin_lookup(domi_manager *manager, struct domi_lookup *lookup
     if (is_localhost_name(name))
         return answer_lookup_of_localhost(lookup);
     if (resolver->at_once)
-        return resolve_in_this_thread(resolver, lookup, name);
+        return resolve_name_in_thread(resolver, lookup, name);
     pthread_mutex_lock(&resolver->mutex);
     record *one = NULL;
     if (resolver->system == NULL)
         result = -ESHUTDOWN;
-    else if ((one = find_fresh_record(resolver, name, manager->now_ns)) == NULL)
-        one = add_queued_record(resolver, name, &result);
+    else if ((one = find_unexpired_record(resolver, name, manager->now_ns)) == NULL)
+        one = add_queued_record_of_name(resolver, name, &result);
     if (one != NULL && one->state == KNOWN) {
         copy_result_to_lookup(lookup, one);
         result = lookup->error;
@@ -496,5 +496,5 @@ void domi_resolver_free(domi_resolver *resolver)
         return;
     domi_resolver_close(resolver);
     pthread_mutex_lock(&resolver->mutex);
-    release_use_of_resolver(resolver);
+    unlock_and_release_use_of_resolver(resolver);
 }

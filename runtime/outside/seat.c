@@ -43,21 +43,21 @@ static void free_mail_of_seat(domus_outsider *seat)
 
 /* --- use of the manager ----------------------------------------------------------------------- */
 
-static domus_outsider *seat_of_detached_or_null(domi_detached *detached)
+static domus_outsider *get_seat_of_outsider_or_null(domi_detached *detached)
 {
     return detached->foreign ? (domus_outsider *)(void *)detached : NULL;
 }
 
 /* Begin the use of a seat's manager by the calling thread, which has locked the seat's mutex;
- * end_use_of_manager() ends it. */
-static void begin_use_of_manager(domus_outsider *seat)
+ * end_use_of_seat_manager() ends it. */
+static void begin_use_of_seat_manager(domus_outsider *seat)
 {
     domi_manager_become_owner(&seat->detached.manager);
     seat->outer = domi_thread_manager;
     domi_thread_manager = &seat->detached.manager;
 }
 
-static void end_use_of_manager(domus_outsider *seat)
+static void end_use_of_seat_manager(domus_outsider *seat)
 {
     domi_thread_manager = seat->outer;
 }
@@ -69,13 +69,13 @@ bool domi_seat_lock(domus_outsider *seat)
         pthread_mutex_unlock(&seat->mutex);
         return false;
     }
-    begin_use_of_manager(seat);
+    begin_use_of_seat_manager(seat);
     return true;
 }
 
 void domi_seat_unlock(domus_outsider *seat)
 {
-    end_use_of_manager(seat);
+    end_use_of_seat_manager(seat);
     pthread_mutex_unlock(&seat->mutex);
 }
 
@@ -92,9 +92,9 @@ static uint32_t read_orders_of_system(const domus_system *system)
                                 memory_order_seq_cst);
 }
 
-bool domi_seat_has_to_stop(const domus_outsider *seat)
+bool domi_seat_must_actor_stop(const domus_outsider *seat)
 {
-    return read_orders_of_system(seat->detached.system) >= domi_orders_of_step(DOMI_STOP_ACTORS);
+    return read_orders_of_system(seat->detached.system) >= domi_orders_of_stop(DOMI_STOP_ACTORS);
 }
 
 bool domi_seat_has_actor_ended(const domus_outsider *seat)
@@ -111,8 +111,8 @@ static void follow_new_orders_at_seat(domus_outsider *seat)
     uint32_t orders = read_orders_of_system(seat->detached.system);
 
     if (orders != seat->detached.orders)
-        domi_outside_follow_orders(seat->detached.system, &seat->detached.manager, orders,
-                                   &seat->detached.orders);
+        domi_outside_let_manager_follow_orders(seat->detached.system, &seat->detached.manager,
+                                               orders, &seat->detached.orders);
 }
 
 static void look_at_memory_and_trim(domus_outsider *seat)
@@ -130,7 +130,7 @@ static void look_at_memory_and_trim(domus_outsider *seat)
  * the mailboxes, unless the run can remove no message there. A cancel, which is an event,
  * removes an ask; a conversation that receives removes any message. If the run can do neither,
  * the mark FRESH is cleared, because no receive looks at the mailboxes then. */
-static void forget_seen_places(domi_house *house, domi_node *seen[2])
+static void forget_seen_places_if_mail_may_leave(domi_house *house, domi_node *seen[2])
 {
     const domi_family *family = house->family;
     bool only_own = family != NULL && family->receives != NULL &&
@@ -161,7 +161,7 @@ void domi_seat_serve_once(domus_outsider *seat, domi_node *seen[2])
         domi_house *house = domi_queue_take_house(ready);
         if (house == NULL)
             break;
-        forget_seen_places(house, seen);
+        forget_seen_places_if_mail_may_leave(house, seen);
         (void)domi_house_run_and_settle(manager, house);
     }
     if (manager->pool.chained >= DOMI_CHAINED_MAX)
@@ -177,7 +177,7 @@ void domi_seat_serve_until_idle(domus_outsider *seat)
     while (domi_manager_has_work(&seat->detached.manager) && ++rounds < CARE_ROUNDS);
 }
 
-void domi_seat_ready_actor_if_runnable(domus_outsider *seat)
+void domi_seat_queue_actor_if_runnable(domus_outsider *seat)
 {
     domi_house *house = seat->address.house;
 
@@ -281,12 +281,12 @@ static uint64_t serve_vacant_seat(domus_outsider *seat)
         return due_ns;
     pthread_mutex_lock(&seat->mutex);
     if (atomic_load_explicit(&seat->owner, memory_order_relaxed) == NULL) {
-        begin_use_of_manager(seat);
+        begin_use_of_seat_manager(seat);
         (void)domi_park_end_sleep(&manager->park);
         domi_seat_serve_until_idle(seat);
         due_ns = time_of_next_timer_or_sleep_end(manager);
         prepare_seat_to_rest(seat);
-        end_use_of_manager(seat);
+        end_use_of_seat_manager(seat);
     }
     pthread_mutex_unlock(&seat->mutex);
     return due_ns;
@@ -307,7 +307,7 @@ static uint64_t serve_vacant_seats(domus_system *system)
     uint32_t count = count_seats_and_detached(system);
 
     for (uint32_t i = 0; i < count; i++) {
-        domus_outsider *seat = seat_of_detached_or_null(system->detached[i]);
+        domus_outsider *seat = get_seat_of_outsider_or_null(system->detached[i]);
         uint64_t seat_ns = seat != NULL ? serve_vacant_seat(seat) : UINT64_MAX;
         due_ns = seat_ns < due_ns ? seat_ns : due_ns;
     }
@@ -322,7 +322,7 @@ static void close_all_seats(domus_system *system)
     uint32_t count = count_seats_and_detached(system);
 
     for (uint32_t i = 0; i < count; i++) {
-        domus_outsider *seat = seat_of_detached_or_null(system->detached[i]);
+        domus_outsider *seat = get_seat_of_outsider_or_null(system->detached[i]);
         if (seat == NULL)
             continue;
         pthread_mutex_lock(&seat->mutex);
@@ -350,7 +350,7 @@ static void *run_caretaker_thread(void *system_)
          * load keeps the caretaker from sleeping. */
         uint32_t calls = atomic_load_explicit(&system->seats_calls, memory_order_seq_cst);
         domi_system_check_not_forked(system);
-        if (read_orders_of_system(system) >= domi_orders_of_step(DOMI_STOP_END))
+        if (read_orders_of_system(system) >= domi_orders_of_stop(DOMI_STOP_END))
             break;
         uint64_t due_ns = serve_vacant_seats(system);
         uint64_t now_ns = domi_clock_now(&system->clock);
@@ -408,7 +408,7 @@ static int start_caretaker_thread(domus_system *system)
 }
 
 /* Find an unused seat, or make one, and mark it busy. Called under the system's mutex. */
-static int reserve_seat(domus_system *system, domus_outsider **ret_seat)
+static int reserve_or_make_seat(domus_system *system, domus_outsider **ret_seat)
 {
     domus_outsider *seat = NULL;
 
@@ -416,7 +416,7 @@ static int reserve_seat(domus_system *system, domus_outsider **ret_seat)
         return -ESHUTDOWN;
     for (uint32_t i = 0; i < system->detached_count && seat == NULL; i++) {
         if (!system->detached[i]->busy)
-            seat = seat_of_detached_or_null(system->detached[i]);
+            seat = get_seat_of_outsider_or_null(system->detached[i]);
     }
     if (seat == NULL) {
         if (system->detached_count == system->config.detached.threads_max)
@@ -441,7 +441,7 @@ int domi_seat_attach_thread(domus_system *system, domus_outsider **ret_seat)
     domus_outsider *seat;
 
     pthread_mutex_lock(&system->mutex);
-    int result = reserve_seat(system, &seat);
+    int result = reserve_or_make_seat(system, &seat);
     pthread_mutex_unlock(&system->mutex);
     if (result != 0)
         return result;
@@ -484,7 +484,7 @@ void domi_seats_join_caretaker(domus_system *system)
 void domi_seats_fini(domus_system *system)
 {
     for (uint32_t i = 0; i < system->detached_count; i++) {
-        domus_outsider *seat = seat_of_detached_or_null(system->detached[i]);
+        domus_outsider *seat = get_seat_of_outsider_or_null(system->detached[i]);
         if (seat == NULL)
             continue;
         domi_manager *manager = &seat->detached.manager;

@@ -85,14 +85,14 @@ void domi_seat_serve_once(domus_outsider *seat, domi_node *seen[2]);
 bool domi_seat_sleep(domus_outsider *seat, uint64_t until_ns);
 
 /* domi_seat_has_actor_ended() returns true if the seat's actor has ended;
- * domi_seat_has_to_stop() returns true if the system wants all actors to stop. The caller has
+ * domi_seat_must_actor_stop() returns true if the system wants all actors to stop. The caller has
  * locked the seat. */
 bool domi_seat_has_actor_ended(const domus_outsider *seat);
-bool domi_seat_has_to_stop(const domus_outsider *seat);
+bool domi_seat_must_actor_stop(const domus_outsider *seat);
 
 /* After a turn of the seat's actor that was in no run, put the actor into the queue of ready
  * houses if it has anything to do. */
-void domi_seat_ready_actor_if_runnable(domus_outsider *seat);
+void domi_seat_queue_actor_if_runnable(domus_outsider *seat);
 
 /* Serve a seat until nothing is left to do, but only for some rounds, so that an actor that was
  * asked to stop goes as far as it can without waiting for others. The caller has locked the

@@ -28,7 +28,7 @@ static uint32_t count_items_between(uint64_t word, uint32_t bottom)
 }
 
 /* Returns what the deque's word becomes when `count` items are stolen. */
-static uint64_t word_after_steal(uint64_t word, uint32_t count)
+static uint64_t deque_word_after_steal(uint64_t word, uint32_t count)
 {
     uint64_t changed = word + CHANGE;
 
@@ -182,7 +182,7 @@ static bool try_to_claim_items(domi_chase_lev *deque, choice chosen, uint32_t co
      * acquire: the next thief that reads this word sees a `bottom` at least as new as this thief
      * did. */
     return atomic_compare_exchange_strong_explicit(&deque->word, &chosen.word,
-                                                   word_after_steal(chosen.word, count),
+                                                   deque_word_after_steal(chosen.word, count),
                                                    memory_order_acq_rel, memory_order_relaxed);
 }
 

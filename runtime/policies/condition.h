@@ -13,7 +13,7 @@
 #define DOMI_CONDITION_WAIT_MAX_NS (UINT64_C(365) * 24 * 3600 * 1000000000)
 
 /* Returns the time at which a wait ends that begins now and lasts `wait_ns` at most. */
-static inline struct timespec domi_condition_end_of_wait(uint64_t wait_ns)
+static inline struct timespec domi_condition_time_at_end_of_wait(uint64_t wait_ns)
 {
     return domi_clock_deadline_after(
         wait_ns < DOMI_CONDITION_WAIT_MAX_NS ? wait_ns : DOMI_CONDITION_WAIT_MAX_NS);

@@ -169,7 +169,7 @@ static domus_job *steal_half_of_jobs(domus_runner *runner)
 
 /* Look once at each place that may have a job for the runner: its deque, the queue, the deques of
  * others. Returns NULL if there is none. */
-static domus_job *find_job_anywhere(domus_runner *runner)
+static domus_job *find_job_in_any_deque_or_queue(domus_runner *runner)
 {
     runner_data *own = domus_runner_data(runner);
     domus_job *job = domi_chase_lev_take_newest_item(&own->deque);
@@ -188,7 +188,7 @@ static domus_job *find_job_in_deque_or_queue_first(domus_runner *runner)
         own->looks = 0;
         job = take_job_from_queue(runner, 0);
     }
-    return job != NULL ? job : find_job_anywhere(runner);
+    return job != NULL ? job : find_job_in_any_deque_or_queue(runner);
 }
 
 /* --- the policy ------------------------------------------------------------------------------- */
@@ -257,7 +257,7 @@ static domus_job *deques_dequeue_job(domus_runner *runner, uint64_t wait_ns)
     for (uint32_t round = 0; job == NULL && in_time && !domus_runner_is_called(runner); round++) {
         if (round >= SPIN_ROUNDS) {
             if (!has_end)
-                end = domi_condition_end_of_wait(wait_ns);
+                end = domi_condition_time_at_end_of_wait(wait_ns);
             has_end = true;
             domi_parking_park_runner(&data->parking, runner, has_pool_any_job, &end);
             in_time = !domi_condition_is_wait_over(&end);
@@ -265,7 +265,7 @@ static domus_job *deques_dequeue_job(domus_runner *runner, uint64_t wait_ns)
         } else if (round >= TIGHT_ROUNDS) {
             sched_yield();
         }
-        job = find_job_anywhere(runner);
+        job = find_job_in_any_deque_or_queue(runner);
     }
     return job;
 }

@@ -41,7 +41,7 @@ static bool sleep_until_signal(domi_parking *parking, const struct timespec *end
 /* Let a runner leave the parked ones, and use a wake-up if there is one. A runner that is called
  * will not look for a job now, so it leaves the wake-up to another runner; because this runner may
  * have got the signal of that wake-up, it signals again. The caller has locked the mutex. */
-static void leave_parked_runners(domi_parking *parking, domus_runner *runner)
+static void take_runner_off_parked_ones(domi_parking *parking, domus_runner *runner)
 {
     bool leaves_wake_up = domus_runner_is_called(runner) && count_parked_runners(parking) != 0;
 
@@ -71,7 +71,7 @@ void domi_parking_park_runner(domi_parking *parking, domus_runner *runner,
         while (has_time && parking->wakes == 0 && !domus_runner_is_called(runner))
             has_time = sleep_until_signal(parking, end);
     }
-    leave_parked_runners(parking, runner);
+    take_runner_off_parked_ones(parking, runner);
     pthread_mutex_unlock(&parking->mutex);
 }
 

@@ -55,7 +55,7 @@ typedef struct rings {
     domi_parking parking;
 } rings;
 
-static rings *rings_data_of_pool(domus_runner *runner)
+static rings *get_pool_data_of_rings_policy(domus_runner *runner)
 {
     return domus_pool_data(domus_runner_pool(runner));
 }
@@ -145,7 +145,7 @@ static void put_job_behind_jobs_of_runner(domus_runner *runner, domus_job *job)
     if (before == PLACES)
         rings_central_enqueue_job(domus_runner_pool(runner), job);
     else if (before != 0)
-        domi_parking_wake_one_if_parked(&rings_data_of_pool(runner)->parking);
+        domi_parking_wake_one_if_parked(&get_pool_data_of_rings_policy(runner)->parking);
 }
 
 /* --- take ------------------------------------------------------------------------------------- */
@@ -164,7 +164,7 @@ static domus_job *take_job_of_own_ring(ring *own)
 
 static domus_job *take_job_of_global_ring(domus_runner *runner)
 {
-    domus_job *job = domi_global_ring_take_job(&rings_data_of_pool(runner)->global);
+    domus_job *job = domi_global_ring_take_job(&get_pool_data_of_rings_policy(runner)->global);
 
     if (job != NULL)
         domus_runner_count(runner, DOMUS_RUNNER_GLOBAL, 1);
@@ -249,7 +249,7 @@ static bool has_pool_any_job(domus_runner *runner)
 {
     domus_pool *pool = domus_runner_pool(runner);
 
-    if (domi_global_ring_has_jobs(&rings_data_of_pool(runner)->global))
+    if (domi_global_ring_has_jobs(&get_pool_data_of_rings_policy(runner)->global))
         return true;
     for (uint32_t i = 0; i < domus_pool_runners(pool); i++) {
         ring *one = domus_runner_data(domus_pool_runner(pool, i));
@@ -262,7 +262,7 @@ static bool has_pool_any_job(domus_runner *runner)
 
 static domus_job *rings_dequeue_job(domus_runner *runner, uint64_t wait_ns)
 {
-    rings *all = rings_data_of_pool(runner);
+    rings *all = get_pool_data_of_rings_policy(runner);
 
     if (domus_runner_is_called(runner))
         return NULL;
@@ -270,7 +270,7 @@ static domus_job *rings_dequeue_job(domus_runner *runner, uint64_t wait_ns)
     if (job != NULL || wait_ns == 0)
         return job;
 
-    struct timespec end = domi_condition_end_of_wait(wait_ns);
+    struct timespec end = domi_condition_time_at_end_of_wait(wait_ns);
     do {
         domi_parking_park_runner(&all->parking, runner, has_pool_any_job,
                                  wait_ns == UINT64_MAX ? NULL : &end);

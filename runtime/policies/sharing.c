@@ -76,7 +76,7 @@ static void sharing_enqueue_job_of_runner(domus_runner *runner, domus_job *job)
  * has locked the mutex. */
 static void sleep_until_job_or_call(domus_runner *runner, sharing *all, uint64_t wait_ns)
 {
-    struct timespec end = domi_condition_end_of_wait(wait_ns);
+    struct timespec end = domi_condition_time_at_end_of_wait(wait_ns);
     bool has_time = true;
 
     domus_runner_count(runner, DOMUS_RUNNER_PARKS, 1);

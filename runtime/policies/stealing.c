@@ -119,7 +119,7 @@ static domus_job *find_own_job_or_steal(domus_runner *runner, bool steals)
 static bool sleep_until_job(domus_runner *runner, uint64_t sleep_ns, struct timespec end)
 {
     runner_data *own = domus_runner_data(runner);
-    struct timespec until = domi_condition_end_of_wait(sleep_ns);
+    struct timespec until = domi_condition_time_at_end_of_wait(sleep_ns);
     bool is_last = domi_condition_is_time_before(end, until);
 
     if (is_last)
@@ -296,7 +296,7 @@ static domus_job *stealing_dequeue_job(domus_runner *runner, uint64_t wait_ns)
     domus_job *job = find_job_or_steal_in_turn(runner);
     if (job != NULL || wait_ns == 0)
         return job;
-    struct timespec end = domi_condition_end_of_wait(wait_ns);
+    struct timespec end = domi_condition_time_at_end_of_wait(wait_ns);
     for (uint32_t i = 0; i < INTERVALS; i++) {
         if (poll_for_job_in_interval(&data->intervals[i], runner, end, &job))
             break;

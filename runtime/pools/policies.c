@@ -29,7 +29,7 @@ const domus_policy *domi_policy_find_for_pool(const domus_pool_config *config)
 
 /* Returns the name of the first function that a program's policy lacks; NULL: it has all that it
  * needs. */
-static const char *find_missing_function(const domus_policy *policy)
+static const char *find_function_that_policy_lacks(const domus_policy *policy)
 {
     if (policy->central_enqueue == NULL)
         return "central_enqueue";
@@ -58,7 +58,7 @@ static void write_names_of_policies(char text[static 128])
 bool domi_policy_has_fault(const domus_pool_config *pool, char *message, size_t size)
 {
     const domus_policy *policy = domi_policy_find_for_pool(pool);
-    const char *missing = policy != NULL ? find_missing_function(policy) : NULL;
+    const char *missing = policy != NULL ? find_function_that_policy_lacks(policy) : NULL;
 
     if (policy == NULL) {
         char names[128];
@@ -79,7 +79,8 @@ bool domi_policy_has_fault(const domus_pool_config *pool, char *message, size_t 
     return true;
 }
 
-bool domi_pool_name_has_fault(const domus_config *config, size_t index, char *message, size_t size)
+bool domi_pool_has_name_of_earlier_pool(const domus_config *config, size_t index, char *message,
+                                        size_t size)
 {
     const char *name = config->pools[index].name;
 

@@ -14,6 +14,7 @@ const domus_policy *domi_policy_find_for_pool(const domus_pool_config *config);
 /* True if the policy of a pool is not valid, or if the name of pool `index` is that of an earlier
  * pool. Then `message` says what is wrong. */
 bool domi_policy_has_fault(const domus_pool_config *pool, char *message, size_t size);
-bool domi_pool_name_has_fault(const domus_config *config, size_t index, char *message, size_t size);
+bool domi_pool_has_name_of_earlier_pool(const domus_config *config, size_t index, char *message,
+                                        size_t size);
 
 #endif

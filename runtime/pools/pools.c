@@ -29,7 +29,8 @@
 
 #define THROUGHPUT_DEFAULT 64u
 
-static uint32_t count_runners_of_config(const domus_system *system, const domus_pool_config *config)
+static uint32_t get_configured_number_of_runners(const domus_system *system,
+                                                 const domus_pool_config *config)
 {
     uint32_t threads = system->count < 64 ? system->count : 64;
 
@@ -41,7 +42,7 @@ uint32_t domi_pools_count_managers(const domus_system *system)
     uint32_t sum = 0;
 
     for (size_t i = 0; i < system->config.pool_count; i++)
-        sum += 1 + count_runners_of_config(system, &system->config.pools[i]) +
+        sum += 1 + get_configured_number_of_runners(system, &system->config.pools[i]) +
                system->config.pools[i].spares;
     return sum;
 }
@@ -72,7 +73,7 @@ static void schedule_house_for_turn(domi_pooled *pooled, domi_manager *runner, d
     }
 }
 
-static void call_all_runners(domi_pooled *pooled)
+static void call_all_runners_of_pool(domi_pooled *pooled)
 {
     domi_pool_call_all_runners(get_pool_of_pooled(pooled));
 }
@@ -140,7 +141,7 @@ static int make_runner_of_pool(domus_pool *pool, uint32_t number, uint32_t throu
         domi_memory_unmap_pages(runner, sizeof *runner);
         return -ENOMEM;
     }
-    domi_manager_set_run_limit(&runner->manager, throughput);
+    domi_manager_set_messages_per_run(&runner->manager, throughput);
     runner->manager.pooled = &pool->pooled;
     runner->manager.mail.links.gathering = true;
     runner->pool = pool;
@@ -182,14 +183,14 @@ static domus_pool *make_pool_without_runners(domus_system *system, uint32_t numb
     pool->hooked = config->hooks != NULL || pool->policy->before_run != NULL ||
                    pool->policy->after_run != NULL || pool->policy->after_completion != NULL;
     pool->number = number;
-    pool->usual = count_runners_of_config(system, config);
+    pool->usual = get_configured_number_of_runners(system, config);
     pool->count = pool->usual + config->spares;
     pool->pooled.home = &pool->home;
     pool->pooled.number = number;
     pool->pooled.name = config->name;
     domi_spinlock_init(&pool->pooled.members_lock);
     pool->pooled.schedule = schedule_house_for_turn;
-    pool->pooled.call = call_all_runners;
+    pool->pooled.call = call_all_runners_of_pool;
     domi_spinlock_init(&pool->pooled.lock);
     pool->runners = domi_memory_new(pool->count * sizeof(domus_runner *));
     options.hooks = &hooks_of_homes;
@@ -276,7 +277,7 @@ void domi_pools_call_all_runners(domus_system *system)
         domi_pool_call_all_runners(system->pools[i]);
 }
 
-bool domi_pools_have_begun_step(const domus_system *system, domi_stop_step step)
+bool domi_pools_have_runners_begun_stop_step(const domus_system *system, domi_stop_step step)
 {
     for (uint32_t i = 0; i < system->pool_count; i++) {
         const domus_pool *pool = system->pools[i];
@@ -285,7 +286,7 @@ bool domi_pools_have_begun_step(const domus_system *system, domi_stop_step step)
              * when it began the step is seen. */
             if (pool->runners[j]->begun && !pool->runners[j]->left &&
                 atomic_load_explicit(&pool->runners[j]->orders, memory_order_acquire) <
-                    domi_orders_of_step(step))
+                    domi_orders_of_stop(step))
                 return false;
         }
     }
@@ -325,7 +326,7 @@ void domi_pools_record_stuck_handlers(domus_system *system)
     }
 }
 
-static void sort_inbox_of_house(void *house_, void *home)
+static void sort_and_clear_inbox_of_pooled_house(void *house_, void *home)
 {
     domi_house *house = house_;
 
@@ -350,10 +351,10 @@ static void end_actors_left_in_pool(domus_pool *pool)
     domi_thread_manager = home;
     home->ending.has_stopped = true;
     /* sorts the messages that were put late, and that no runner has taken */
-    domi_slots_visit_all(home, sort_inbox_of_house, home);
+    domi_slots_visit_all(home, sort_and_clear_inbox_of_pooled_house, home);
     domi_manager_end_actors(home);
     /* sorts the messages that the on_stop of an actor has sent meanwhile */
-    domi_slots_visit_all(home, sort_inbox_of_house, home);
+    domi_slots_visit_all(home, sort_and_clear_inbox_of_pooled_house, home);
     domi_thread_manager = outer;
 }
 

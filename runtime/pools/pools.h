@@ -22,7 +22,7 @@ int domi_pools_start_runner_threads(domus_system *system);
 void domi_pools_call_all_runners(domus_system *system);
 
 /* True if every runner whose thread was made has begun this step of the system's stop. */
-bool domi_pools_have_begun_step(const domus_system *system, domi_stop_step step);
+bool domi_pools_have_runners_begun_stop_step(const domus_system *system, domi_stop_step step);
 
 /* Returns how many actors live in all pools together. Any thread may call this. */
 uint64_t domi_pools_count_houses(const domus_system *system);

@@ -59,7 +59,7 @@ uint64_t domi_runner_count_turn_changes(const domus_runner *runner)
     return domi_counter_read(&runner->counters.takes) + domi_counter_read(&runner->counters.turns);
 }
 
-static void stop_actor_of_house(void *house_, void *manager)
+static void ask_parentless_actor_to_stop(void *house_, void *manager)
 {
     domi_house *house = house_;
     /* acquire: pairs with the store that publishes a new actor, so the actor's parent is seen. */
@@ -75,8 +75,8 @@ static void follow_change_of_config(domus_runner *runner)
 {
     uint32_t throughput = runner->manager.limits.messages_per_run_max;
 
-    domi_live_update_manager(runner->pool->system, &runner->manager);
-    domi_manager_set_run_limit(&runner->manager, throughput);
+    domi_live_update_config_of_manager(runner->pool->system, &runner->manager);
+    domi_manager_set_messages_per_run(&runner->manager, throughput);
 }
 
 /* Let the runner follow the orders of the system. Returns true if the runner has to end. */
@@ -87,18 +87,19 @@ static bool follow_orders_of_system(domus_runner *runner)
      * before is seen. */
     uint32_t orders = atomic_load_explicit(&pool->system->orders, memory_order_acquire);
     uint32_t followed = atomic_load_explicit(&runner->orders, memory_order_relaxed);
-    domi_stop_step wanted = domi_orders_get_step(orders);
+    domi_stop_step wanted = domi_orders_get_stop_step(orders);
 
     if (orders == followed)
         return wanted == DOMI_STOP_END;
-    if (domi_orders_differ_in_change(followed, orders))
+    if (domi_orders_differ_in_config_change(followed, orders))
         follow_change_of_config(runner);
     if (wanted >= DOMI_STOP_CLOSE)
         runner->manager.ending.closing = true;
     /* Only one runner of the pool walks over all actors and stops them. */
-    if (wanted == DOMI_STOP_ACTORS && domi_orders_get_step(followed) != wanted &&
+    if (wanted == DOMI_STOP_ACTORS && domi_orders_get_stop_step(followed) != wanted &&
         atomic_exchange_explicit(&pool->walked, 1, memory_order_relaxed) == 0)
-        domi_slots_visit_while_others_spawn(&pool->home, stop_actor_of_house, &runner->manager);
+        domi_slots_visit_while_others_spawn(&pool->home, ask_parentless_actor_to_stop,
+                                            &runner->manager);
     /* release: a thread that reads this sees what the runner did when it began to follow these
      * orders. */
     atomic_store_explicit(&runner->orders, orders, memory_order_release);
@@ -220,10 +221,10 @@ static domus_job *let_runner_wait_for_job(domus_runner *runner)
         wait_ns = due_ns - manager->now_ns;
     /* Relaxed: if the monitor sees this late, it only stays awake for longer. */
     atomic_store_explicit(&runner->rests, true, memory_order_relaxed);
-    domi_span_begin_wait(runner);
+    domi_span_begin_wait_of_runner(runner);
     domus_job *job = pool->policy->dequeue(runner, wait_ns);
     update_time_of_runner(runner);
-    domi_span_end_wait(runner);
+    domi_span_end_wait_of_runner(runner);
     runner->turns_to_look = runner->turns_between;
     return job;
 }
@@ -235,7 +236,7 @@ static bool is_runner_retiring(const domus_runner *runner)
 
 /* Answer that the runner was called. Returns true if it is a spare that has to end and has left its
  * jobs to others. */
-static bool answer_call_of_runner(domus_runner *runner)
+static bool clear_call_and_leave_jobs_if_retiring(domus_runner *runner)
 {
     const domus_policy *policy = runner->pool->policy;
 
@@ -251,7 +252,7 @@ static bool answer_call_of_runner(domus_runner *runner)
 bool domi_runner_take_step(domus_runner *runner, bool may_wait)
 {
     if (atomic_load_explicit(&runner->called, memory_order_relaxed) &&
-        answer_call_of_runner(runner))
+        clear_call_and_leave_jobs_if_retiring(runner))
         return false;
     if (follow_orders_of_system(runner))
         return false;
@@ -281,10 +282,10 @@ static void *run_runner_thread(void *runner_)
     domi_samples_enable_thread(&runner->sampled, &runner->manager);
     domi_crash_prepare_thread(NULL);
     update_time_of_runner(runner);
-    domi_span_begin_life(runner);
+    domi_span_begin_life_of_runner(runner);
     while (domi_runner_take_step(runner, true))
         ;
-    domi_span_end_life(runner);
+    domi_span_end_life_of_runner(runner);
     domi_samples_disable_thread(&runner->sampled);
     domi_pool_push_chains_to_owners(&runner->manager);
     (void)domi_memory_set_meter(NULL);

@@ -38,15 +38,15 @@ bool domi_runner_take_step(domus_runner *runner, bool may_wait);
  * before it waits, and once more when it goes on: the CPU time between the two reads is search, the
  * other time was sleep. */
 
-/* Begin to measure the times of a runner, because its thread begins; domi_span_end_life() ends that
- * with the thread. */
-void domi_span_begin_life(domus_runner *runner);
-void domi_span_end_life(domus_runner *runner);
+/* Begin to measure the times of a runner, because its thread begins; domi_span_end_life_of_runner()
+ * ends that with the thread. */
+void domi_span_begin_life_of_runner(domus_runner *runner);
+void domi_span_end_life_of_runner(domus_runner *runner);
 
-/* Note the time at which a runner begins to wait for a job; domi_span_end_wait() notes that it goes
- * on. */
-void domi_span_begin_wait(domus_runner *runner);
-void domi_span_end_wait(domus_runner *runner);
+/* Note the time at which a runner begins to wait for a job; domi_span_end_wait_of_runner() notes
+ * that it goes on. */
+void domi_span_begin_wait_of_runner(domus_runner *runner);
+void domi_span_end_wait_of_runner(domus_runner *runner);
 
 typedef struct domi_spans {
     uint64_t lived_ns, search_ns, park_ns;

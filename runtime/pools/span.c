@@ -54,7 +54,7 @@ static uint64_t begin_change_of_times(domus_runner *runner, uint64_t *ret_now_ns
     return before_ns;
 }
 
-static void change_between_work_and_wait(domus_runner *runner, bool waits)
+static void record_change_between_work_and_wait(domus_runner *runner, bool waits)
 {
     domi_runner_counters *counters = &runner->counters;
     uint64_t now_ns;
@@ -67,30 +67,30 @@ static void change_between_work_and_wait(domus_runner *runner, bool waits)
     set_time_of_runner(&counters->stamp_ns, now_ns);
 }
 
-void domi_span_begin_life(domus_runner *runner)
+void domi_span_begin_life_of_runner(domus_runner *runner)
 {
     domi_counter_add(&runner->counters.begun, 1);
     if (are_times_measured(runner))
-        change_between_work_and_wait(runner, false);
+        record_change_between_work_and_wait(runner, false);
 }
 
-void domi_span_end_life(domus_runner *runner)
+void domi_span_end_life_of_runner(domus_runner *runner)
 {
     if (!are_times_measured(runner))
         return;
-    change_between_work_and_wait(runner, false);
+    record_change_between_work_and_wait(runner, false);
     set_time_of_runner(&runner->counters.stamp_ns, 0);
 }
 
-void domi_span_begin_wait(domus_runner *runner)
+void domi_span_begin_wait_of_runner(domus_runner *runner)
 {
     if (!are_times_measured(runner))
         return;
     runner->wait_cpu_ns = read_own_cpu_ns();
-    change_between_work_and_wait(runner, true);
+    record_change_between_work_and_wait(runner, true);
 }
 
-void domi_span_end_wait(domus_runner *runner)
+void domi_span_end_wait_of_runner(domus_runner *runner)
 {
     domi_runner_counters *counters = &runner->counters;
 

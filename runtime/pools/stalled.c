@@ -23,7 +23,7 @@ static void log_stall_of_runner(domus_runner *runner, uint64_t length_ns)
                   " stalls of this pool were not told)",
                   runner->pool->settings->name, runner->number, length_ns / MS,
                   domi_behaviour_name(domi_manager_running_behaviour(manager)),
-                  domi_type_name(domi_manager_handled_type(manager)),
+                  domi_type_name(domi_manager_type_being_handled(manager)),
                   domi_pool_count_queued_jobs(runner->pool), watched->stalls_untold);
     watched->stalls_untold = 0;
 }
@@ -39,7 +39,8 @@ static void add_stall_to_history(domus_runner *runner)
 
     domi_stall_record_set_name(record.behaviour,
                                domi_behaviour_name(domi_manager_running_behaviour(manager)));
-    domi_stall_record_set_name(record.type, domi_type_name(domi_manager_handled_type(manager)));
+    domi_stall_record_set_name(record.type,
+                               domi_type_name(domi_manager_type_being_handled(manager)));
     runner->pulse.stall_number =
         domi_stall_history_add_stall(&system->stall_history, &system->clock, &record);
 }

@@ -72,15 +72,15 @@ static void handle_signal_for_backtrace(int number, siginfo_t *info, void *conte
     if (atomic_compare_exchange_strong_explicit(&trace->state, &wanted, DOMI_BACKTRACE_TAKING,
                                                 memory_order_acquire, memory_order_relaxed)) {
         store_frames_in_backtrace(trace, context);
-        /* release: pairs with the acquire in domi_backtrace_is_taken(), so the asking thread sees
-         * the frames. */
+        /* release: pairs with the acquire in domi_backtrace_is_complete(), so the asking thread
+         * sees the frames. */
         atomic_store_explicit(&trace->state, DOMI_BACKTRACE_TAKEN, memory_order_release);
     }
     errno = error;
 }
 
 /* True if the handler of a signal is the library's own. */
-static bool is_handler_of_library(const struct sigaction *action)
+static bool is_own_backtrace_handler(const struct sigaction *action)
 {
     return (action->sa_flags & SA_SIGINFO) != 0 &&
            action->sa_sigaction == handle_signal_for_backtrace;
@@ -95,7 +95,7 @@ int domus_stall_signal(int number)
         return -EINVAL;
     if (sigaction(number, NULL, &action) != 0)
         return -errno;
-    if (is_handler_of_library(&action))
+    if (is_own_backtrace_handler(&action))
         return 0;
     if ((action.sa_flags & SA_SIGINFO) != 0 || action.sa_handler != SIG_DFL)
         return -EBUSY;
@@ -109,12 +109,12 @@ int domus_stall_signal(int number)
 
 /* True if the library's handler of a signal is still installed: the program may have installed its
  * own instead. */
-static bool is_handler_installed(int number)
+static bool is_backtrace_handler_installed(int number)
 {
     struct sigaction action;
 
     return number >= SIGRTMIN && number <= SIGRTMAX && sigaction(number, NULL, &action) == 0 &&
-           is_handler_of_library(&action);
+           is_own_backtrace_handler(&action);
 }
 
 void domi_backtrace_enable_thread(domi_backtrace *trace, int number, void (*note)(void *context),
@@ -126,7 +126,7 @@ void domi_backtrace_enable_thread(domi_backtrace *trace, int number, void (*note
     trace->context = context;
     own = trace;
     trace->admitted = false;
-    if (!is_handler_installed(number))
+    if (!is_backtrace_handler_installed(number))
         return;
     sigemptyset(&only);
     sigaddset(&only, number);
@@ -137,7 +137,7 @@ int domi_backtrace_request_of_thread(domi_backtrace *trace, pthread_t who, int n
 {
     uint32_t none = DOMI_BACKTRACE_NONE;
 
-    if (!is_handler_installed(number))
+    if (!is_backtrace_handler_installed(number))
         return -ENOENT;
     if (!trace->admitted)
         return -EACCES;

@@ -54,7 +54,7 @@ void domi_backtrace_enable_thread(domi_backtrace *trace, int signal, void (*note
 int domi_backtrace_request_of_thread(domi_backtrace *trace, pthread_t who, int signal);
 
 /* True if a requested backtrace is complete and may be read. */
-static inline bool domi_backtrace_is_taken(domi_backtrace *trace)
+static inline bool domi_backtrace_is_complete(domi_backtrace *trace)
 {
     /* acquire: pairs with the release in the signal handler, so the reader sees what the handler
      * has written. */

@@ -22,9 +22,9 @@
 static_assert(DOMI_SAMPLE_DEPTH <= 0xff, "a head has 8 bits for it");
 
 /* The set of samples that is active; NULL: none is. A handler adds itself to `inside` before it
- * reads `active`, and domi_samples_end_set() reads `inside` after it has set `active` to NULL.
- * These four accesses are seq_cst, so either the handler reads NULL, or domi_samples_end_set() sees
- * the handler and waits for it. */
+ * reads `active`, and domi_samples_end_active_set() reads `inside` after it has set `active` to
+ * NULL. These four accesses are seq_cst, so either the handler reads NULL, or
+ * domi_samples_end_active_set() sees the handler and waits for it. */
 static _Atomic(domi_samples *) active;
 static _Atomic uint32_t inside;
 
@@ -51,8 +51,8 @@ static uint64_t weight_of_sample(const siginfo_t *info)
 /* Claim `count` words of a set's memory for one sample. Returns NULL if the set has no room. */
 static uint64_t *claim_words_for_sample(domi_samples *samples, uint64_t count)
 {
-    /* Relaxed: no other handler uses the claimed words, and domi_samples_end_set() orders what is
-     * written there. */
+    /* Relaxed: no other handler uses the claimed words, and domi_samples_end_active_set() orders
+     * what is written there. */
     uint64_t at = atomic_fetch_add_explicit(&samples->claimed, count, memory_order_relaxed);
 
     return at + count <= samples->capacity ? samples->words + at : NULL;
@@ -100,7 +100,7 @@ static void handle_signal_of_timer(int number, siginfo_t *info, void *context)
     domi_samples *samples = atomic_load_explicit(&active, memory_order_seq_cst);
     if (samples != NULL && samples->system == manager->system)
         write_sample_of_stack(samples, manager, info, context);
-    /* release, as a part of seq_cst: domi_samples_end_set() sees all words of the sample. */
+    /* release, as a part of seq_cst: domi_samples_end_active_set() sees all words of the sample. */
     atomic_fetch_sub_explicit(&inside, 1, memory_order_seq_cst);
     errno = error;
 }
@@ -108,16 +108,16 @@ static void handle_signal_of_timer(int number, siginfo_t *info, void *context)
 /* --- its installation ------------------------------------------------------------------------- */
 
 /* True if the handler of SIGPROF is the library's own. */
-static bool is_handler_of_library(const struct sigaction *action)
+static bool is_own_sampling_handler(const struct sigaction *action)
 {
     return (action->sa_flags & SA_SIGINFO) != 0 && action->sa_sigaction == handle_signal_of_timer;
 }
 
-static bool is_handler_installed(void)
+static bool is_sampling_handler_installed(void)
 {
     struct sigaction action;
 
-    return sigaction(SIGPROF, NULL, &action) == 0 && is_handler_of_library(&action);
+    return sigaction(SIGPROF, NULL, &action) == 0 && is_own_sampling_handler(&action);
 }
 
 int domus_cpu_profile_signal(void)
@@ -127,7 +127,7 @@ int domus_cpu_profile_signal(void)
 
     if (sigaction(SIGPROF, NULL, &action) != 0)
         return -errno;
-    if (is_handler_of_library(&action))
+    if (is_own_sampling_handler(&action))
         return 0;
     if ((action.sa_flags & SA_SIGINFO) != 0 || action.sa_handler != SIG_DFL)
         return -EBUSY;
@@ -148,7 +148,7 @@ void domi_samples_enable_thread(domi_sampled *self, const domi_manager *manager)
     clockid_t cpu_clock;
     sigset_t only;
 
-    if (!is_handler_installed() || pthread_getcpuclockid(pthread_self(), &cpu_clock) != 0)
+    if (!is_sampling_handler_installed() || pthread_getcpuclockid(pthread_self(), &cpu_clock) != 0)
         return;
     own = manager;
     sigemptyset(&only);
@@ -169,14 +169,14 @@ void domi_samples_disable_thread(domi_sampled *self)
 
 /* --- a set of samples ------------------------------------------------------------------------- */
 
-int domi_samples_begin_set(domi_samples *samples)
+int domi_samples_make_set_active(domi_samples *samples)
 {
     uint64_t mine = (uint64_t)domi_fork_number_of_process() + 1;
     uint64_t before = atomic_load_explicit(&begun_under, memory_order_relaxed);
 
-    if (!is_handler_installed())
+    if (!is_sampling_handler_installed())
         return -ENOENT;
-    /* acquire: pairs with the release of the set in domi_samples_end_set(). */
+    /* acquire: pairs with the release of the set in domi_samples_end_active_set(). */
     if (before == mine ||
         !atomic_compare_exchange_strong_explicit(&begun_under, &before, mine, memory_order_acquire,
                                                  memory_order_relaxed))
@@ -188,7 +188,7 @@ int domi_samples_begin_set(domi_samples *samples)
     return 0;
 }
 
-void domi_samples_end_set(domi_samples *samples)
+void domi_samples_end_active_set(domi_samples *samples)
 {
     (void)samples;
     atomic_store_explicit(&active, NULL, memory_order_seq_cst);

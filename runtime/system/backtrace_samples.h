@@ -67,9 +67,9 @@ void domi_samples_disable_thread(domi_sampled *self);
 
 /* Make a set of samples the active one, into which handlers write. Returns 0; -ENOENT if there is
  * no handler; -EBUSY if another set is active. */
-int domi_samples_begin_set(domi_samples *samples);
+int domi_samples_make_set_active(domi_samples *samples);
 
 /* End the active set of samples: when this returns, no handler writes into it any more. */
-void domi_samples_end_set(domi_samples *samples);
+void domi_samples_end_active_set(domi_samples *samples);
 
 #endif

@@ -23,7 +23,8 @@ static uint64_t larger_of_bytes(uint64_t bytes, uint64_t least)
     return bytes > least ? bytes : least;
 }
 
-domi_marks domi_marks_of_limit(uint64_t limit, uint32_t high_percent, uint32_t critical_percent)
+domi_marks domi_memory_marks_of_limit(uint64_t limit, uint32_t high_percent,
+                                      uint32_t critical_percent)
 {
     return (domi_marks){
         .high = percent_of_bytes(limit, high_percent),
@@ -41,17 +42,19 @@ domi_budget domi_budget_of_used_memory(const domi_usage *usage, int64_t held, do
     return (domi_budget){
         .own = own,
         .foreign = foreign,
-        .marks = {larger_of_bytes(domi_bytes_subtract(marks.high, foreign), least),
-                  larger_of_bytes(domi_bytes_subtract(marks.critical, foreign), least)},
+        .marks = {larger_of_bytes(domi_bytes_subtract_down_to_zero(marks.high, foreign), least),
+                  larger_of_bytes(domi_bytes_subtract_down_to_zero(marks.critical, foreign),
+                                  least)},
     };
 }
 
-uint32_t domi_level_that_follows(uint32_t level, uint64_t bytes, domi_marks marks)
+uint32_t domi_memory_level_that_follows(uint32_t level, uint64_t bytes, domi_marks marks)
 {
-    if (bytes >=
-        (level == DOMUS_MEMORY_CRITICAL ? domi_level_bytes_at_end(marks.critical) : marks.critical))
+    if (bytes >= (level == DOMUS_MEMORY_CRITICAL ? domi_memory_bytes_at_end_of_level(marks.critical)
+                                                 : marks.critical))
         return DOMUS_MEMORY_CRITICAL;
-    if (bytes >= (level != DOMUS_MEMORY_NORMAL ? domi_level_bytes_at_end(marks.high) : marks.high))
+    if (bytes >=
+        (level != DOMUS_MEMORY_NORMAL ? domi_memory_bytes_at_end_of_level(marks.high) : marks.high))
         return DOMUS_MEMORY_HIGH;
     return DOMUS_MEMORY_NORMAL;
 }
@@ -63,8 +66,8 @@ static uint64_t time_to_next_look_if_memory_is_calm(uint64_t quarter)
     return larger_of_bytes(quarter / MIB * MS_NS, CALM_LEAST_NS);
 }
 
-uint64_t domi_time_until_next_look(uint64_t interval_ns, uint64_t way, uint64_t grown,
-                                   uint64_t took_ns)
+uint64_t domi_time_until_next_look_at_memory(uint64_t interval_ns, uint64_t way, uint64_t grown,
+                                             uint64_t took_ns)
 {
     uint64_t quarter = larger_of_bytes(way, WAY_LEAST) / 4;
     uint64_t after_ns = time_to_next_look_if_memory_is_calm(quarter) < interval_ns
@@ -83,7 +86,7 @@ uint64_t domi_time_until_next_look(uint64_t interval_ns, uint64_t way, uint64_t 
     return larger_of_bytes(grows_ns < after_ns ? grows_ns : after_ns, DOMI_LOOK_LEAST_NS);
 }
 
-uint64_t domi_bytes_queued_per_thread(uint64_t budget, uint32_t percent, uint32_t threads)
+uint64_t domi_bytes_thread_may_queue_for_peers(uint64_t budget, uint32_t percent, uint32_t threads)
 {
     return larger_of_bytes(percent_of_bytes(budget, percent) / threads, DOMI_QUEUE_LEAST);
 }

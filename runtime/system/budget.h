@@ -25,13 +25,14 @@ typedef struct domi_budget {
 } domi_budget;
 
 /* Returns a number of bytes: `from` minus `bytes`, but never less than 0. */
-static inline uint64_t domi_bytes_subtract(uint64_t from, uint64_t bytes)
+static inline uint64_t domi_bytes_subtract_down_to_zero(uint64_t from, uint64_t bytes)
 {
     return from > bytes ? from - bytes : 0;
 }
 
 /* Returns the marks `high` and `critical` of a limit, which are given percentages of it. */
-domi_marks domi_marks_of_limit(uint64_t limit, uint32_t high_percent, uint32_t critical_percent);
+domi_marks domi_memory_marks_of_limit(uint64_t limit, uint32_t high_percent,
+                                      uint32_t critical_percent);
 
 /* Divide the used memory into own and foreign memory, and compute the two budgets. `held` is how
  * many bytes the library has counted as its own; this may be more than is used, because pages that
@@ -40,14 +41,14 @@ domi_budget domi_budget_of_used_memory(const domi_usage *usage, int64_t held, do
 
 /* Returns how many bytes of used memory a level needs to go on that has begun at `mark` bytes: with
  * five percent less than the mark it ends. */
-static inline uint64_t domi_level_bytes_at_end(uint64_t mark)
+static inline uint64_t domi_memory_bytes_at_end_of_level(uint64_t mark)
 {
     return mark - mark / 20;
 }
 
 /* Returns the level of memory (a domus_memory_level) that follows `level` if `bytes` are used. A
  * level begins at its mark and ends five percent below it. */
-uint32_t domi_level_that_follows(uint32_t level, uint64_t bytes, domi_marks marks);
+uint32_t domi_memory_level_that_follows(uint32_t level, uint64_t bytes, domi_marks marks);
 
 /* Returns the nanoseconds until the next look at memory, at most `interval_ns` and at least
  * DOMI_LOOK_LEAST_NS. Memory has grown by `grown` bytes in the `took_ns` since the last look; if it
@@ -58,12 +59,12 @@ uint32_t domi_level_that_follows(uint32_t level, uint64_t bytes, domi_marks mark
  * client goes on, or a thread that slept wakes up. The next look comes before a quarter of the way
  * can be gone like that, but not sooner than in 4 ms for this reason alone. */
 #define DOMI_LOOK_LEAST_NS UINT64_C(1000000)
-uint64_t domi_time_until_next_look(uint64_t interval_ns, uint64_t way, uint64_t grown,
-                                   uint64_t took_ns);
+uint64_t domi_time_until_next_look_at_memory(uint64_t interval_ns, uint64_t way, uint64_t grown,
+                                             uint64_t took_ns);
 
 /* Returns how many bytes one of `threads` threads may have queued for its peers: an equal part of
  * `percent` of the budget, but at least DOMI_QUEUE_LEAST. */
 #define DOMI_QUEUE_LEAST UINT64_C(65536)
-uint64_t domi_bytes_queued_per_thread(uint64_t budget, uint32_t percent, uint32_t threads);
+uint64_t domi_bytes_thread_may_queue_for_peers(uint64_t budget, uint32_t percent, uint32_t threads);
 
 #endif

@@ -71,8 +71,8 @@ static domi_recorder *find_recorder_of_crashing_thread(void)
 
 /* Returns a time for the begin of the run in which the thread crashes: not before the newest stamp,
  * and not before anything that is recorded. */
-static uint64_t time_at_begin_of_run(const domi_manager *manager, const domi_recorder *recorder,
-                                     uint64_t now_ns)
+static uint64_t time_at_begin_of_crashed_run(const domi_manager *manager,
+                                             const domi_recorder *recorder, uint64_t now_ns)
 {
     uint64_t last_ns = domi_recorder_end_of_newest_record(recorder);
     uint64_t begin_ns = manager->now_ns > last_ns ? manager->now_ns : last_ns;
@@ -94,16 +94,16 @@ static void record_crash_in_trace(int signal)
     if (recorder == NULL)
         return;
     if (running != NULL)
-        domi_recorder_note_begin_of_thing(recorder, DOMI_RECORD_RUN,
-                                          time_at_begin_of_run(manager, recorder, now_ns), running,
-                                          (uintptr_t)domi_manager_handled_type(manager));
+        domi_recorder_note_begin_of_thing(
+            recorder, DOMI_RECORD_RUN, time_at_begin_of_crashed_run(manager, recorder, now_ns),
+            running, (uintptr_t)domi_manager_type_being_handled(manager));
     domi_recorder_write_ended_thing(recorder, DOMI_RECORD_CRASH, now_ns, now_ns,
                                     name_of_signal(signal), 0);
 }
 
-static void write_file_of_trace(int signal)
+static void write_trace_file_at_crash(int signal)
 {
-    int fd = domi_own_file_open_checked(path);
+    int fd = domi_own_file_open_empty_for_writing(path);
 
     if (fd < 0)
         return;
@@ -127,7 +127,7 @@ static void handle_crash_signal(int signal, siginfo_t *info, void *context)
     /* relaxed, both accesses: only one thread writes the file, and the other ones read nothing that
      * it has written */
     if (!atomic_exchange_explicit(&is_writing, true, memory_order_relaxed)) {
-        write_file_of_trace(signal);
+        write_trace_file_at_crash(signal);
         atomic_store_explicit(&is_written, true, memory_order_relaxed);
     } else {
         wait_for_thread_that_writes();

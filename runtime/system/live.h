@@ -2,10 +2,10 @@
  * fields keep their values of the start.
  *
  * A manager has a copy of its own, so that its thread reads plain fields;
- * domi_live_update_manager() brings the copy up to date when the orders of the system count another
- * change (orders.h). The monitor, helpers and the thread that stops the system have no manager, and
- * read single fields with DOMI_LIVE(). `domus_system.config` is the configuration with which the
- * system was made, and constant. */
+ * domi_live_update_config_of_manager() brings the copy up to date when the orders of the system
+ * count another change (orders.h). The monitor, helpers and the thread that stops the system have
+ * no manager, and read single fields with DOMI_LIVE(). `domus_system.config` is the configuration
+ * with which the system was made, and constant. */
 #ifndef DOMI_RUNTIME_SYSTEM_LIVE_H
 #define DOMI_RUNTIME_SYSTEM_LIVE_H
 

@@ -26,7 +26,7 @@ void domi_live_copy_config(domus_system *system, domus_config *ret_config)
     pthread_mutex_unlock(&system->live.mutex);
 }
 
-void domi_live_update_manager(domus_system *system, domi_manager *manager)
+void domi_live_update_config_of_manager(domus_system *system, domi_manager *manager)
 {
     domus_config config;
 

@@ -15,6 +15,6 @@ void domi_live_copy_config(domus_system *system, domus_config *ret_config);
 
 /* Bring a manager's copy of the configuration up to date, after a change. Called by the thread that
  * uses the manager. */
-void domi_live_update_manager(domus_system *system, domi_manager *manager);
+void domi_live_update_config_of_manager(domus_system *system, domi_manager *manager);
 
 #endif

@@ -21,7 +21,8 @@
 
 /* True if the thread may write one more log line in this second. Then `ret_dropped` gets how many
  * lines were dropped since the last one that was written. */
-static bool may_log_line(domi_log_bound *bound, uint32_t second, uint32_t *ret_dropped)
+static bool may_thread_log_one_more_line(domi_log_bound *bound, uint32_t second,
+                                         uint32_t *ret_dropped)
 {
     /* Relaxed: the word is complete by itself, and no other data depends on it. */
     uint64_t word = atomic_load_explicit(&bound->word, memory_order_relaxed);
@@ -54,7 +55,8 @@ void domi_log_line(domus_system *system, domus_log_level level, uint32_t thread,
     va_list arguments;
 
     if (system->hooks.log == NULL || level > domus_system_log_level(system) ||
-        !may_log_line(bound, (uint32_t)(domi_clock_now(&system->clock) / SECOND_NS), &dropped))
+        !may_thread_log_one_more_line(bound, (uint32_t)(domi_clock_now(&system->clock) / SECOND_NS),
+                                      &dropped))
         return;
     if (dropped != 0) {
         snprintf(text, sizeof text, "%" PRIu32 " lines of this thread were dropped", dropped);
@@ -117,18 +119,19 @@ static const char *write_address_of_actor(const domus_system *system, const domi
 /* Log that an actor has as many conversations as it may. That happens again and again, so a thread
  * logs only when such a time begins and when it is over. For a detached actor each one is logged,
  * because it has no io, whose timer would log the end. */
-static void log_that_conversations_are_at_most(domi_manager *manager, const domi_house *house)
+static void log_that_conversations_are_at_limit(domi_manager *manager, const domi_house *house)
 {
     domus_system *system = manager->system;
     char whom[WHOM_SIZE];
 
-    if (manager->io != NULL && !domi_spell_record_conversations(manager->io))
+    if (manager->io != NULL && !domi_spell_record_conversations_max(manager->io))
         return;
     domi_log_line(system, DOMUS_LOG_WARNING, index_of_thread_for_log(manager),
                   "actor %s %s has %" PRIu32 " conversations, the most that "
                   "scheduler.conversationsMax allows: its asks and notices wait",
                   domi_behaviour_name(house->behaviour),
-                  write_address_of_actor(system, house, whom), domi_house_count_parked(house));
+                  write_address_of_actor(system, house, whom),
+                  domi_house_count_parked_conversations(house));
 }
 
 void domi_log_what_happened_to_actor(domi_manager *manager, const domi_house *house,
@@ -147,7 +150,7 @@ void domi_log_what_happened_to_actor(domi_manager *manager, const domi_house *ho
     if (system->hooks.log == NULL)
         return;
     if (what == DOMI_IS_FULL) {
-        log_that_conversations_are_at_most(manager, house);
+        log_that_conversations_are_at_limit(manager, house);
         return;
     }
     const char *where = (house->marks & DOMI_MARK_UNMOUNTED) != 0 ? ", and it was not mounted" : "";
@@ -161,8 +164,8 @@ void domi_log_what_happened_to_actor(domi_manager *manager, const domi_house *ho
 
 /* Remember a mistake that is about to be logged. Returns false if the same mistake was logged
  * before, or if too many mistakes were. */
-static bool is_new_mistake(domus_system *system, const domus_behaviour *behaviour,
-                           const domus_type *type, domi_mistake what)
+static bool remember_mistake_unless_logged(domus_system *system, const domus_behaviour *behaviour,
+                                           const domus_type *type, domi_mistake what)
 {
     /* A mistake's behaviour and type are hashed to one number. If two mistakes have the same
      * number, one of them is not logged. */
@@ -258,7 +261,7 @@ void domi_log_mistake_of_user(domi_manager *manager, const domi_house *house, do
     char whom[WHOM_SIZE];
     char did[DID_SIZE];
 
-    if (system->hooks.log == NULL || !is_new_mistake(system, behaviour, type, what))
+    if (system->hooks.log == NULL || !remember_mistake_unless_logged(system, behaviour, type, what))
         return;
     describe_mistake_of_user(did, what, behaviour, type, result);
     domi_log_line(system, DOMUS_LOG_WARNING, index_of_thread_for_log(manager),

@@ -45,6 +45,6 @@ void domi_pressure_report_in_log(struct domus_system *system, uint32_t thread);
 
 /* Record for the next report whether channels are being reset because memory is short, or have not
  * been for a while. Only the thread that takes a look at memory calls this. */
-void domi_pressure_record_shed(domi_pressure *pressure, uint64_t now_ns);
+void domi_pressure_record_whether_shedding(domi_pressure *pressure, uint64_t now_ns);
 
 #endif

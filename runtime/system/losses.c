@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-void domi_system_handle_ring_failure(domus_system *system, uint32_t thread, int error)
+void domi_system_report_failed_ring(domus_system *system, uint32_t thread, int error)
 {
     char text[sizeof system->failed_text];
 
@@ -82,7 +82,7 @@ static void record_actor_that_is_left(void *house_, void *context)
     append_text_to_losses(
         left->system, ": %s (%s): %u conversations, %u children%s\n",
         domi_behaviour_name(house->behaviour), domi_house_name_of_state(house->state),
-        domi_house_count_parked(house), children,
+        domi_house_count_parked_conversations(house), children,
         house->behaviour->kind == DOMUS_CHANNELS && house->channels.owned != NULL ? ", open" : "");
 }
 
@@ -167,7 +167,7 @@ uint64_t domi_system_count_made_connections(const domus_system *system)
 
 /* The connections of a thread that a handler holds up are counted, but not the bytes that they owe:
  * only the thread itself could read its channels. */
-void domi_system_log_held_connections(domus_system *system)
+void domi_system_log_connections_held_up(domus_system *system)
 {
     uint64_t held = domi_system_count_accepted_connections(system);
 

@@ -8,7 +8,7 @@
 /* Handle that the ring of `thread` has failed for good: log it, tell the program
  * (domus_hooks.failed), and let the program stop the system. The hook is called for the first
  * failure only. Called by the thread itself. */
-void domi_system_handle_ring_failure(domus_system *system, uint32_t thread, int error);
+void domi_system_report_failed_ring(domus_system *system, uint32_t thread, int error);
 
 /* Record which actors are left on a thread whose loop has ended, before they are ended. Called by
  * the owner of `manager`. */
@@ -38,7 +38,7 @@ uint64_t domi_system_count_made_connections(const domus_system *system);
 
 /* Log how many connections the threads have whose handlers have not returned. Called by the thread
  * that stops the system. */
-void domi_system_log_held_connections(domus_system *system);
+void domi_system_log_connections_held_up(domus_system *system);
 
 /* Log the channels that were cut since the last call. Returns how many channels were cut since the
  * drain began. Called by the thread that stops the system. */

@@ -24,7 +24,7 @@ static uint64_t take_all_looks_of_monitor(domus_system *system)
     uint64_t stalls_ns = domi_stalls_look_at_all_threads(system);
     if (stalls_ns < next_ns)
         next_ns = stalls_ns;
-    uint64_t run_ns = domi_run_time_take_look(system);
+    uint64_t run_ns = domi_run_time_look_at_all_behaviours(system);
     if (run_ns < next_ns)
         next_ns = run_ns;
     if (system->monitor.pools != NULL) {

@@ -66,10 +66,10 @@ typedef struct look {
 /* Set at how many held bytes the next look is due: when a quarter of the way to the next mark has
  * been taken. Each byte that the library takes brings it one byte nearer to its budgets and to the
  * marks of the limit. */
-static void set_mark_of_next_look(domi_pressure *pressure, const look *now)
+static void set_held_bytes_at_next_look(domi_pressure *pressure, const look *now)
 {
-    uint64_t all = domi_bytes_subtract(now->used, now->spare);
-    uint64_t own = domi_bytes_subtract(now->budget.own, now->spare);
+    uint64_t all = domi_bytes_subtract_down_to_zero(now->used, now->spare);
+    uint64_t own = domi_bytes_subtract_down_to_zero(now->budget.own, now->spare);
     uint64_t way = now->limit;
 
     keep_shorter_way_to_mark(&way, all, now->marks.high);
@@ -93,7 +93,7 @@ typedef struct doors {
 
 /* Store a word of levels.h if it changes. Relaxed, as for all these words: each is complete by
  * itself, and a thread that reads an old value acts one look later. */
-static void set_word_if_it_changes(_Atomic uint32_t *word, uint32_t value)
+static void set_word_of_level_if_it_changes(_Atomic uint32_t *word, uint32_t value)
 {
     if (atomic_load_explicit(word, memory_order_relaxed) != value)
         atomic_store_explicit(word, value, memory_order_relaxed);
@@ -113,19 +113,19 @@ static void set_levels_and_count_changes(domi_pressure *pressure, uint32_t level
         domi_counter_add(&pressure->fulls, 1);
     bool changes = before != level ||
                    atomic_load_explicit(&pressure->own_level, memory_order_relaxed) != own_level;
-    set_word_if_it_changes(&pressure->level, level);
-    set_word_if_it_changes(&pressure->own_level, own_level);
+    set_word_of_level_if_it_changes(&pressure->level, level);
+    set_word_of_level_if_it_changes(&pressure->own_level, own_level);
     /* release: a thread that reads the number of changes also reads the levels that belong to it */
     if (changes)
         atomic_fetch_add_explicit(&pressure->changes, 1, memory_order_release);
-    set_word_if_it_changes(&pressure->meter.tight, shut.tight);
-    set_word_if_it_changes(&pressure->meter.scarce, shut.scarce);
-    set_word_if_it_changes(&pressure->meter.full, shut.full);
+    set_word_of_level_if_it_changes(&pressure->meter.tight, shut.tight);
+    set_word_of_level_if_it_changes(&pressure->meter.scarce, shut.scarce);
+    set_word_of_level_if_it_changes(&pressure->meter.full, shut.full);
 }
 
 /* Set both levels to normal, because memory is not measured any more; otherwise the last levels
  * would stay for ever. */
-static void set_levels_normal(domi_pressure *pressure)
+static void set_memory_levels_to_normal(domi_pressure *pressure)
 {
     set_levels_and_count_changes(pressure, DOMUS_MEMORY_NORMAL, DOMUS_MEMORY_NORMAL, (doors){0});
     atomic_store_explicit(&pressure->queue_max, UINT64_MAX, memory_order_relaxed);
@@ -144,8 +144,9 @@ static int64_t bytes_that_io_has_to_shed(const look *now, uint32_t own_level)
 {
     if (own_level == DOMUS_MEMORY_NORMAL)
         return 0;
-    return (int64_t)domi_bytes_subtract(domi_bytes_subtract(now->budget.own, now->spare),
-                                        domi_level_bytes_at_end(now->budget.marks.high) - 1);
+    return (int64_t)domi_bytes_subtract_down_to_zero(
+        domi_bytes_subtract_down_to_zero(now->budget.own, now->spare),
+        domi_memory_bytes_at_end_of_level(now->budget.marks.high) - 1);
 }
 
 /* Store the figures of a look where reports and other threads read them. */
@@ -160,10 +161,10 @@ static void publish_figures_of_look(domus_system *system, const look *now)
     set_counter_of_memory(&pressure->foreign, now->budget.foreign);
     set_counter_of_memory(&pressure->budget, now->budget.marks.high);
     set_counter_of_memory(&pressure->last_budget, now->budget.marks.critical);
-    set_counter_of_memory(&pressure->queue_max,
-                          domi_bytes_queued_per_thread(now->budget.marks.high,
-                                                       DOMI_LIVE(system, memory.queued_percent),
-                                                       system->count));
+    set_counter_of_memory(
+        &pressure->queue_max,
+        domi_bytes_thread_may_queue_for_peers(
+            now->budget.marks.high, DOMI_LIVE(system, memory.queued_percent), system->count));
 }
 
 /* Measure memory, and set the levels and figures. `wanted` is how many bytes are about to be
@@ -175,28 +176,28 @@ static void measure_memory_and_set_levels(domus_system *system, uint64_t wanted)
     domi_usage usage;
 
     if (!domi_footprint_read_fullest_gauge(&pressure->footprint, high_percent / 2, &usage)) {
-        set_levels_normal(pressure);
+        set_memory_levels_to_normal(pressure);
         return;
     }
     usage.used += wanted;
     look now = {.used = usage.used, .spare = sum_free_bytes_in_slabs(system), .limit = usage.limit};
     int64_t held = atomic_load_explicit(&pressure->meter.held, memory_order_relaxed) +
                    (int64_t)usage.socket_bytes;
-    now.marks =
-        domi_marks_of_limit(usage.limit, high_percent, DOMI_LIVE(system, memory.critical_percent));
+    now.marks = domi_memory_marks_of_limit(usage.limit, high_percent,
+                                           DOMI_LIVE(system, memory.critical_percent));
     now.budget = domi_budget_of_used_memory(&usage, held, now.marks);
-    uint32_t level =
-        domi_level_that_follows(atomic_load_explicit(&pressure->level, memory_order_relaxed),
-                                domi_bytes_subtract(now.used, now.spare), now.marks);
-    uint32_t own_level =
-        domi_level_that_follows(atomic_load_explicit(&pressure->own_level, memory_order_relaxed),
-                                domi_bytes_subtract(now.budget.own, now.spare), now.budget.marks);
+    uint32_t level = domi_memory_level_that_follows(
+        atomic_load_explicit(&pressure->level, memory_order_relaxed),
+        domi_bytes_subtract_down_to_zero(now.used, now.spare), now.marks);
+    uint32_t own_level = domi_memory_level_that_follows(
+        atomic_load_explicit(&pressure->own_level, memory_order_relaxed),
+        domi_bytes_subtract_down_to_zero(now.budget.own, now.spare), now.budget.marks);
     /* At the mark `scarce` slabs that are never trimmed stop growing, because they would take what
      * messages need. But foreign memory alone is no reason to stop them. */
     bool is_scarce = now.used >= mark_of_scarce_memory(now.limit, now.marks) &&
                      now.budget.own >= now.budget.marks.high;
     publish_figures_of_look(system, &now);
-    set_word_if_it_changes(&pressure->counts_sockets, usage.socket_bytes != 0);
+    set_word_of_level_if_it_changes(&pressure->counts_sockets, usage.socket_bytes != 0);
     atomic_store_explicit(&pressure->shared.excess, bytes_that_io_has_to_shed(&now, own_level),
                           memory_order_relaxed);
     set_levels_and_count_changes(
@@ -204,7 +205,7 @@ static void measure_memory_and_set_levels(domus_system *system, uint64_t wanted)
         (doors){.tight = now.used >= now.marks.high,
                 .scarce = is_scarce,
                 .full = now.used >= mark_of_full_memory(now.limit, now.marks)});
-    set_mark_of_next_look(pressure, &now);
+    set_held_bytes_at_next_look(pressure, &now);
 }
 
 /* Begin a look at memory, unless another thread takes one. acquire, and release in
@@ -245,9 +246,9 @@ static void look_at_memory_while_growing(domi_meter *meter, size_t bytes)
 static void set_time_of_next_look(domi_pressure *pressure, uint64_t interval_ns, uint64_t now_ns)
 {
     uint64_t used = domi_counter_read(&pressure->used);
-    uint64_t after_ns = domi_time_until_next_look(interval_ns, pressure->way,
-                                                  domi_bytes_subtract(used, pressure->looked_used),
-                                                  domi_bytes_subtract(now_ns, pressure->looked_ns));
+    uint64_t after_ns = domi_time_until_next_look_at_memory(
+        interval_ns, pressure->way, domi_bytes_subtract_down_to_zero(used, pressure->looked_used),
+        domi_bytes_subtract_down_to_zero(now_ns, pressure->looked_ns));
 
     pressure->looked_ns = now_ns;
     pressure->looked_used = used;
@@ -261,7 +262,7 @@ void domi_pressure_look_at_memory(domus_system *system)
     if (!try_to_begin_look_at_memory(pressure))
         return;
     uint64_t now_ns = domi_clock_now(&system->clock);
-    domi_footprint_read_limits_again(&pressure->footprint);
+    domi_footprint_read_cgroup_limits_again(&pressure->footprint);
     measure_memory_and_set_levels(system, 0);
     set_time_of_next_look(pressure, DOMI_LIVE(system, memory.interval_ns), now_ns);
     /* After a shortage the heap is still trimmed for some time, so that memory which is freed at
@@ -269,7 +270,7 @@ void domi_pressure_look_at_memory(domus_system *system)
     if (atomic_load_explicit(&pressure->level, memory_order_relaxed) != DOMUS_MEMORY_NORMAL ||
         atomic_load_explicit(&pressure->meter.tight, memory_order_relaxed) != 0)
         pressure->heap_last_ns = now_ns + HEAP_TRIM_FOR_NS;
-    domi_pressure_record_shed(pressure, now_ns);
+    domi_pressure_record_whether_shedding(pressure, now_ns);
     bool trims = now_ns < pressure->heap_last_ns && now_ns >= pressure->heap_trim_ns;
     if (trims)
         pressure->heap_trim_ns = now_ns + HEAP_TRIM_NS;
@@ -280,14 +281,14 @@ void domi_pressure_look_at_memory(domus_system *system)
         (void)malloc_trim(0);
 }
 
-static uint32_t read_word_of_level(const _Atomic uint32_t *word)
+static uint32_t read_word_of_memory_level(const _Atomic uint32_t *word)
 {
     return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)word, memory_order_relaxed);
 }
 
 static domus_memory_level read_level_of_memory(const _Atomic uint32_t *word)
 {
-    return (domus_memory_level)read_word_of_level(word);
+    return (domus_memory_level)read_word_of_memory_level(word);
 }
 
 /* Read the levels of memory. acquire of `changes`: pairs with the release in
@@ -373,20 +374,20 @@ void domi_pressure_end_measuring(domus_system *system)
     /* the end waits, because a detached actor or a foreign thread may just take a look */
     while (!try_to_begin_look_at_memory(pressure))
         continue;
-    set_levels_normal(pressure);
+    set_memory_levels_to_normal(pressure);
     domi_footprint_close(&pressure->footprint);
     end_look_at_memory(pressure);
 }
 
 domi_io_pressure domi_pressure_get_state_for_io(const domi_pressure *pressure)
 {
-    uint32_t own_level = read_word_of_level(&pressure->own_level);
+    uint32_t own_level = read_word_of_memory_level(&pressure->own_level);
 
     return (domi_io_pressure){
-        .pauses =
-            own_level != DOMUS_MEMORY_NORMAL || read_word_of_level(&pressure->meter.full) != 0,
+        .pauses = own_level != DOMUS_MEMORY_NORMAL ||
+                  read_word_of_memory_level(&pressure->meter.full) != 0,
         .spares = own_level == DOMUS_MEMORY_CRITICAL,
-        .counts_sockets = read_word_of_level(&pressure->counts_sockets) != 0,
+        .counts_sockets = read_word_of_memory_level(&pressure->counts_sockets) != 0,
         .queue_max = domi_counter_read(&pressure->queue_max),
     };
 }

@@ -45,7 +45,7 @@ static uint64_t read_counter_in_kib(const domi_counter *counter)
 /* nanoseconds without a reset of a channel after which the resets for memory are over */
 #define SHED_OVER_NS UINT64_C(1000000000)
 
-void domi_pressure_record_shed(domi_pressure *pressure, uint64_t now_ns)
+void domi_pressure_record_whether_shedding(domi_pressure *pressure, uint64_t now_ns)
 {
     uint64_t count = domi_counter_read(&pressure->shared.shed);
 

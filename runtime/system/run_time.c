@@ -27,7 +27,7 @@ static void add_time_on_detached_threads(domus_system *system, uint64_t passed_n
     pthread_mutex_unlock(&system->mutex);
 }
 
-uint64_t domi_run_time_take_look(domus_system *system)
+uint64_t domi_run_time_look_at_all_behaviours(domus_system *system)
 {
     domi_monitor *monitor = &system->monitor;
     uint64_t now_ns = domi_clock_now(&system->clock);

@@ -11,7 +11,7 @@
 
 /* Look which behaviour runs on each thread and runner, and add the time since the last look to it.
  * Returns the nanoseconds until the next look. Called by the monitor. */
-uint64_t domi_run_time_take_look(domus_system *system);
+uint64_t domi_run_time_look_at_all_behaviours(domus_system *system);
 
 /* Forget the last look at what runs after the monitor has slept, so that no behaviour gets the time
  * of the sleep. Called by the monitor. */

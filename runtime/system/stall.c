@@ -32,7 +32,7 @@
 /* Most houses with arrivals that are counted behind a stall. */
 #define ARRIVALS_MAX 10000u
 
-void domi_stall_record_interrupted(void *thread_)
+void domi_stall_record_in_interrupted_thread(void *thread_)
 {
     domi_thread *thread = thread_;
 
@@ -195,7 +195,8 @@ static bool is_thread_at_rest(const domi_thread *thread, const domus_behaviour *
 }
 
 /* Begin to watch a thread anew, because it is not in the same run as at the last look. */
-static void begin_new_watch_of_thread(domi_thread *thread, uint64_t beat, const domi_clock *clock)
+static void begin_new_stall_watch_of_thread(domi_thread *thread, uint64_t beat,
+                                            const domi_clock *clock)
 {
     domi_stall *stall = &thread->stall;
     uint64_t stamp_ns = domi_counter_read(&thread->counters.stamp_ns);
@@ -275,7 +276,7 @@ static void count_stall_and_ask_for_backtrace(domus_system *system, domi_thread 
     domi_stall *stall = &thread->stall;
 
     stall->behaviour = domi_manager_running_behaviour(&thread->manager);
-    stall->type = domi_manager_handled_type(&thread->manager);
+    stall->type = domi_manager_type_being_handled(&thread->manager);
     if (domi_thread_count_beats(thread) != stall->beat)
         return; /* the thread is in another run by now, and the next look decides about that */
     domi_counter_add(&stall->counts.count, 1);
@@ -291,7 +292,8 @@ static void count_stall_and_ask_for_backtrace(domus_system *system, domi_thread 
 
 /* Go on with the watch of a thread that is still in the same run as at the last look, which may be
  * a stall by now. */
-static void continue_watch_of_thread(domus_system *system, domi_thread *thread, uint64_t now_ns)
+static void continue_stall_watch_of_thread(domus_system *system, domi_thread *thread,
+                                           uint64_t now_ns)
 {
     domi_stall *stall = &thread->stall;
 
@@ -304,7 +306,7 @@ static void continue_watch_of_thread(domus_system *system, domi_thread *thread, 
         count_stall_and_ask_for_backtrace(system, thread, now_ns);
     if (stall->stage != DOMI_STALL_FOUND)
         return;
-    if (domi_backtrace_is_taken(&stall->backtrace) && stall->traced_beat == stall->beat)
+    if (domi_backtrace_is_complete(&stall->backtrace) && stall->traced_beat == stall->beat)
         report_stall_of_thread(system, thread, now_ns, true);
     else if (now_ns - stall->found_ns >= TRACE_WAIT_NS) {
         stall->no_trace = -ETIMEDOUT;
@@ -326,9 +328,9 @@ static uint64_t look_at_thread_for_stall(domus_system *system, domi_thread *thre
     if (beat != stall->beat || beat == NO_BEAT) {
         if (stall->stage != DOMI_STALL_NONE)
             end_stall_of_thread(system, thread, now_ns);
-        begin_new_watch_of_thread(thread, beat, &system->clock);
+        begin_new_stall_watch_of_thread(thread, beat, &system->clock);
     } else {
-        continue_watch_of_thread(system, thread, now_ns);
+        continue_stall_watch_of_thread(system, thread, now_ns);
     }
     stall->looked_ns = now_ns;
     if (stall->stage == DOMI_STALL_NONE)
@@ -370,7 +372,7 @@ static void end_all_stalls(domus_system *system)
         if (thread->stall.stage == DOMI_STALL_NONE)
             continue;
         end_stall_of_thread(system, thread, now_ns);
-        begin_new_watch_of_thread(thread, NO_BEAT, &system->clock);
+        begin_new_stall_watch_of_thread(thread, NO_BEAT, &system->clock);
     }
 }
 

@@ -1,8 +1,8 @@
 /* The stall watch finds out whether a thread is still in the same run as some time ago.
  *
  * Only the monitor's thread calls these functions; a thread's own signal handler calls
- * domi_stall_record_interrupted() (backtrace.h). The monitor reads only counters and words of a
- * thread that other threads may read. */
+ * domi_stall_record_in_interrupted_thread() (backtrace.h). The monitor reads only counters and
+ * words of a thread that other threads may read. */
 #ifndef DOMI_RUNTIME_SYSTEM_STALL_H
 #define DOMI_RUNTIME_SYSTEM_STALL_H
 
@@ -30,6 +30,6 @@ bool domi_stalls_is_any_open(const struct domus_system *system);
 
 /* Record for the report of a stall what only the interrupted thread `thread_` (a domi_thread)
  * itself can read. Called in its signal handler (domi_backtrace.note). */
-void domi_stall_record_interrupted(void *thread_);
+void domi_stall_record_in_interrupted_thread(void *thread_);
 
 #endif

@@ -27,7 +27,7 @@ static int write_packets_to_file(void *file_, const void *bytes, size_t length)
     return domi_write_all_bytes(file->fd, bytes, length);
 }
 
-static bool is_trace_wanted(const domus_system *system, uint64_t now_ns)
+static bool is_file_of_stall_trace_wanted(const domus_system *system, uint64_t now_ns)
 {
     const char *path = system->config.profile.stall_file;
     uint64_t last_ns = system->monitor.file_ns;
@@ -45,10 +45,10 @@ void domi_stall_trace_write_file(domus_system *system, uint64_t now_ns)
     uint64_t since_ns =
         now_ns > DOMI_STALL_TRACE_BEFORE_NS ? now_ns - DOMI_STALL_TRACE_BEFORE_NS : 0;
 
-    if (!is_trace_wanted(system, now_ns))
+    if (!is_file_of_stall_trace_wanted(system, now_ns))
         return;
     system->monitor.file_ns = now_ns;
-    struct file file = {domi_own_file_open_checked(path), DOMI_STALL_TRACE_BYTES_MAX};
+    struct file file = {domi_own_file_open_empty_for_writing(path), DOMI_STALL_TRACE_BYTES_MAX};
     int result = file.fd;
     if (file.fd >= 0) {
         result = domus_trace_write(system, since_ns, write_packets_to_file, &file);

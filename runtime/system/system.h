@@ -286,13 +286,13 @@ static inline void domi_system_check_not_forked(const domus_system *system)
 static inline domi_stop_step domi_system_read_stop_step(const domus_system *system,
                                                         memory_order order)
 {
-    return domi_orders_get_step(
+    return domi_orders_get_stop_step(
         atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&system->orders, order));
 }
 
 /* Returns whether the system has orders that the thread has not followed. `order` is seq_cst in the
  * second look of a park, else relaxed. Called by the thread itself. */
-static inline bool domi_thread_has_to_follow(const domi_thread *thread, memory_order order)
+static inline bool domi_thread_has_orders_to_follow(const domi_thread *thread, memory_order order)
 {
     return atomic_load_explicit(&thread->system->orders, order) !=
            atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&thread->orders,

@@ -41,6 +41,6 @@ domi_stop_step domi_thread_read_stop_step(const domi_thread *thread)
     /* acquire: pairs with the release in domi_thread_follow_orders(), so what the thread did when
      * it began the step is seen. Before that, the thread may be about to hand over a connection
      * that no counter has yet. */
-    return domi_orders_get_step(
+    return domi_orders_get_stop_step(
         atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&thread->orders, memory_order_acquire));
 }

@@ -311,7 +311,7 @@ static inline bool domi_thread_has_to_leave_loop(const domi_thread *thread)
 {
     /* Relaxed: only the thread itself writes this word. */
     return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&thread->orders,
-                                memory_order_relaxed) >= domi_orders_of_step(DOMI_STOP_END);
+                                memory_order_relaxed) >= domi_orders_of_stop(DOMI_STOP_END);
 }
 
 #endif

@@ -44,8 +44,8 @@ static int open_socket_of_datagram_peer(domus_testkit *kit, const char *at, cons
         return -EINVAL;
     if (at != NULL && to != NULL && own.family != other.family)
         return -EAFNOSUPPORT;
-    int result = domi_peer_make_socket(kit, at != NULL ? own.family : other.family,
-                                       DOMI_NET_DATAGRAMS, at, &socket);
+    int result = domi_peer_make_and_bind_socket(kit, at != NULL ? own.family : other.family,
+                                                DOMI_NET_DATAGRAMS, at, &socket);
     if (result != 0)
         return result;
     result = to != NULL ? domi_net_datagram_connect(socket, &other) : 0;

@@ -74,8 +74,8 @@ static void remove_expected_parcel(domus_probe *probe)
 /* Compare the probe's first parcel with the expected `type`, or, if `type` is NULL, with a failure
  * with `error`. Returns 0 if they agree; else a negative errno, and the kit's error says what
  * came. */
-static int compare_first_parcel(domus_probe *probe, const domus_type *type, int error,
-                                uint64_t within_ns)
+static int compare_first_parcel_with_expected(domus_probe *probe, const domus_type *type, int error,
+                                              uint64_t within_ns)
 {
     char what[96];
     int result = take_steps_until_parcel(probe, within_ns);
@@ -96,7 +96,7 @@ static int compare_first_parcel(domus_probe *probe, const domus_type *type, int 
 int domus_probe_expect(domus_probe *probe, const domus_type *type, uint64_t within_ns,
                        void *ret_payload)
 {
-    int result = compare_first_parcel(probe, type, 0, within_ns);
+    int result = compare_first_parcel_with_expected(probe, type, 0, within_ns);
 
     if (result != 0)
         return result;
@@ -110,7 +110,7 @@ int domus_probe_expect(domus_probe *probe, const domus_type *type, uint64_t with
 
 int domus_probe_expect_error(domus_probe *probe, int error, uint64_t within_ns)
 {
-    int result = compare_first_parcel(probe, NULL, error, within_ns);
+    int result = compare_first_parcel_with_expected(probe, NULL, error, within_ns);
 
     if (result == 0)
         remove_expected_parcel(probe);

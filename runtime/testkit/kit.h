@@ -56,8 +56,8 @@ typedef struct domi_kit_runner {
 
 typedef struct domi_trace_actor {
     const domus_behaviour *behaviour; /* behaviour of the actor that a line of the trace names */
-    /* number by which the trace calls the actor (domi_who_number_of_actor()); DOMI_WHO_UNKNOWN: it
-     * has none */
+    /* number by which the trace calls the actor (domi_who_find_or_give_number_of_actor());
+     * DOMI_WHO_UNKNOWN: it has none */
     uint32_t number;
 } domi_trace_actor;
 

@@ -49,7 +49,7 @@ bool domi_testkit_run_until_condition(domi_simulator *simulator,
 int domi_kit_runners_begin(domus_testkit *kit, uint64_t seed);
 
 /* True if the simulated runner with this index (0..kit->runner_count-1) has something to do. */
-bool domi_kit_can_runner_step(const domus_testkit *kit, uint32_t index, uint64_t now_ns);
+bool domi_kit_can_runner_take_step(const domus_testkit *kit, uint32_t index, uint64_t now_ns);
 
 /* Take a step of the simulated runner with this index, which must have something to do. */
 void domi_kit_take_runner_step(domus_testkit *kit, uint32_t index);

@@ -49,7 +49,7 @@ static bool append_bytes_to_buffer(domi_peer_bytes *bytes, const void *data, siz
 
 /* --- reading and sending --------------------------------------------------------------------- */
 
-static void store_first_error_of_peer(domus_peer *peer, int error)
+static void store_first_error_and_drop_output(domus_peer *peer, int error)
 {
     if (peer->error == 0)
         peer->error = error;
@@ -66,7 +66,7 @@ static void read_all_bytes_for_peer(domus_peer *peer)
         if (result == -EAGAIN)
             return;
         if (result < 0)
-            store_first_error_of_peer(peer, result);
+            store_first_error_and_drop_output(peer, result);
         else if (result == 0)
             peer->has_end = peer->error == 0;
         else if (!append_bytes_to_buffer(&peer->got, piece, (size_t)result))
@@ -88,7 +88,7 @@ static void send_waiting_bytes_of_peer(domus_peer *peer)
         if (result == -EAGAIN)
             return;
         if (result < 0) {
-            store_first_error_of_peer(peer, result);
+            store_first_error_and_drop_output(peer, result);
             return;
         }
         out->begin += (size_t)result;
@@ -111,7 +111,7 @@ static void read_and_send_as_far_as_possible(domus_peer *peer)
         return;
     /* a paused peer does not read, but it also has to notice a reset */
     if (socket->is_dead && socket->error != 0)
-        store_first_error_of_peer(peer, -domi_net_socket_take_error(socket));
+        store_first_error_and_drop_output(peer, -domi_net_socket_take_error(socket));
     else
         peer->is_connected = true;
     read_all_bytes_for_peer(peer);
@@ -149,28 +149,29 @@ static domus_peer *make_peer_of_socket(domus_testkit *kit, domi_net_socket *sock
     return peer;
 }
 
-static void set_connection_of_peer(domus_peer *peer)
+static void store_connection_and_side_of_peer(domus_peer *peer)
 {
     peer->connection = peer->socket->connection;
     peer->connection->is_kept = true;
     peer->side = peer->socket->side;
 }
 
-int domi_peer_make_for_accepted(domus_testkit *kit, domi_net_socket *socket, domus_peer **ret_peer)
+int domi_peer_make_for_accepted_socket(domus_testkit *kit, domi_net_socket *socket,
+                                       domus_peer **ret_peer)
 {
     domus_peer *peer = make_peer_of_socket(kit, socket);
 
     if (peer == NULL)
         return -ENOMEM;
-    set_connection_of_peer(peer);
+    store_connection_and_side_of_peer(peer);
     peer->is_connected = true;
     *ret_peer = peer;
     read_and_send_as_far_as_possible(peer);
     return 0;
 }
 
-int domi_peer_make_socket(domus_testkit *kit, uint16_t family, domi_net_state state,
-                          const char *from, domi_net_socket **ret_socket)
+int domi_peer_make_and_bind_socket(domus_testkit *kit, uint16_t family, domi_net_state state,
+                                   const char *from, domi_net_socket **ret_socket)
 {
     domus_endpoint own;
 
@@ -206,7 +207,7 @@ int domus_peer_connect(domus_testkit *kit, const char *to, const char *from, dom
     if (result == 0 && domus_endpoint_parse(to, &at) != 0)
         result = -EINVAL;
     if (result == 0)
-        result = domi_peer_make_socket(kit, at.family, DOMI_NET_FRESH, from, &socket);
+        result = domi_peer_make_and_bind_socket(kit, at.family, DOMI_NET_FRESH, from, &socket);
     if (result != 0)
         return domi_peer_write_error(kit, "connect to", to, result);
     domus_peer *peer = make_peer_of_socket(kit, socket);
@@ -216,10 +217,10 @@ int domus_peer_connect(domus_testkit *kit, const char *to, const char *from, dom
     }
     result = domi_net_socket_connect(socket, &at);
     if (result == 0) {
-        set_connection_of_peer(peer);
+        store_connection_and_side_of_peer(peer);
         read_and_send_as_far_as_possible(peer);
     } else { /* a connect of a Unix socket fails at once, and this is its error */
-        store_first_error_of_peer(peer, result);
+        store_first_error_and_drop_output(peer, result);
         close_socket_of_peer(peer);
     }
     *ret_peer = peer;
@@ -236,7 +237,7 @@ int domus_peer_listen(domus_testkit *kit, const char *at, uint32_t backlog,
     if (result == 0 && domus_endpoint_parse(at, &endpoint) != 0)
         result = -EINVAL;
     if (result == 0)
-        result = domi_peer_make_socket(kit, endpoint.family, DOMI_NET_FRESH, at, &socket);
+        result = domi_peer_make_and_bind_socket(kit, endpoint.family, DOMI_NET_FRESH, at, &socket);
     if (result != 0)
         return domi_peer_write_error(kit, "listen at", at, result);
     domus_peer_listener *listener = domi_memory_new(sizeof *listener);

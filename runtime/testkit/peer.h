@@ -79,14 +79,15 @@ void domi_peer_format_bytes(const char *data, size_t size, char *text, size_t te
 /* Make a socket of an address family for a peer, for datagrams if `state` is DOMI_NET_DATAGRAMS,
  * and bind it to the address `from` unless that is NULL. Returns 0; -EINVAL; -EADDRINUSE;
  * -ENOMEM. */
-int domi_peer_make_socket(domus_testkit *kit, uint16_t family, domi_net_state state,
-                          const char *from, domi_net_socket **ret_socket);
+int domi_peer_make_and_bind_socket(domus_testkit *kit, uint16_t family, domi_net_state state,
+                                   const char *from, domi_net_socket **ret_socket);
 
 /* Write into the kit's error text what a peer could not do, and why. Returns `result`. */
 int domi_peer_write_error(domus_testkit *kit, const char *what, const char *where, int result);
 
 /* Make a peer for a connection that a test's listener has accepted. Returns 0; -ENOMEM. */
-int domi_peer_make_for_accepted(domus_testkit *kit, domi_net_socket *socket, domus_peer **ret_peer);
+int domi_peer_make_for_accepted_socket(domus_testkit *kit, domi_net_socket *socket,
+                                       domus_peer **ret_peer);
 
 /* Free all peers, listeners and datagram peers of a kit. */
 void domi_kit_peers_free(domus_testkit *kit);

@@ -202,6 +202,6 @@ int domus_peer_accept(domus_peer_listener *listener, uint64_t within_ns, domus_p
     }
     if (result != 0)
         return result;
-    return domi_peer_make_for_accepted(listener->kit, domi_net_socket_accept(listener->socket),
-                                       ret_peer);
+    return domi_peer_make_for_accepted_socket(listener->kit,
+                                              domi_net_socket_accept(listener->socket), ret_peer);
 }

@@ -188,8 +188,8 @@ int domus_probe_ask_within(domus_probe *probe, domus_address to, const domus_typ
 
 /* Answer the oldest ask that the probe has received and the test expected: with a reply, or, if
  * `type` is NULL, with `error`. */
-static int answer_oldest_ask(domus_probe *probe, const domus_type *type, const void *payload,
-                             int error)
+static int answer_oldest_ask_of_probe(domus_probe *probe, const domus_type *type,
+                                      const void *payload, int error)
 {
     const domi_parcel *oldest = probe->asks.head;
     domus_stack stack;
@@ -213,10 +213,10 @@ static int answer_oldest_ask(domus_probe *probe, const domus_type *type, const v
 
 int domus_probe_reply(domus_probe *probe, const domus_type *type, const void *payload)
 {
-    return answer_oldest_ask(probe, type, payload, 0);
+    return answer_oldest_ask_of_probe(probe, type, payload, 0);
 }
 
 int domus_probe_fail(domus_probe *probe, int error)
 {
-    return error < 0 ? answer_oldest_ask(probe, NULL, NULL, error) : -EINVAL;
+    return error < 0 ? answer_oldest_ask_of_probe(probe, NULL, NULL, error) : -EINVAL;
 }

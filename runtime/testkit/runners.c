@@ -29,7 +29,7 @@ int domi_kit_runners_begin(domus_testkit *kit, uint64_t seed)
             /* a simulated runner counts as joined, because it has no thread */
             runner->begun = runner->joined = true;
             system->runners_begun++;
-            domi_span_begin_life(runner);
+            domi_span_begin_life_of_runner(runner);
             kit->runners[kit->runner_count++].runner = runner;
         }
     }
@@ -43,7 +43,7 @@ static bool has_runner_new_orders(const domus_runner *runner)
                                 memory_order_relaxed);
 }
 
-bool domi_kit_can_runner_step(const domus_testkit *kit, uint32_t index, uint64_t now_ns)
+bool domi_kit_can_runner_take_step(const domus_testkit *kit, uint32_t index, uint64_t now_ns)
 {
     const domi_kit_runner *one = &kit->runners[index];
     domus_pool *pool = one->runner->pool;
@@ -64,7 +64,7 @@ void domi_kit_take_runner_step(domus_testkit *kit, uint32_t index)
     one->runner->turns_to_look = 0;
     if (!domi_runner_take_step(one->runner, false)) {
         domi_pool_push_chains_to_owners(&one->runner->manager);
-        domi_span_end_life(one->runner);
+        domi_span_end_life_of_runner(one->runner);
         one->left = one->runner->left = true;
         kit->system->runners_left++;
     }

@@ -71,11 +71,12 @@ static bool can_thread_take_step(const domus_testkit *kit, uint32_t index, uint6
     }
 }
 
-static bool can_thread_or_runner_step(const domus_testkit *kit, uint32_t index, uint64_t now_ns)
+static bool can_thread_or_runner_take_step(const domus_testkit *kit, uint32_t index,
+                                           uint64_t now_ns)
 {
     return index < kit->system->count
                ? can_thread_take_step(kit, index, now_ns)
-               : domi_kit_can_runner_step(kit, index - kit->system->count, now_ns);
+               : domi_kit_can_runner_take_step(kit, index - kit->system->count, now_ns);
 }
 
 /* Check for each sleeping thread that it has no work (M3): neither work that it overlooked when it
@@ -124,17 +125,18 @@ static uint32_t draw_who_takes_next_step(domus_testkit *kit)
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < count_threads_and_runners(kit); i++)
-        count += can_thread_or_runner_step(kit, i, now_ns);
+        count += can_thread_or_runner_take_step(kit, i, now_ns);
     if (count == 0)
         return UINT32_MAX;
     draw_which_thread_is_held_back(kit);
-    if (kit->lag_steps != 0 && count > 1 && can_thread_or_runner_step(kit, kit->lagging, now_ns)) {
+    if (kit->lag_steps != 0 && count > 1 &&
+        can_thread_or_runner_take_step(kit, kit->lagging, now_ns)) {
         lagging = kit->lagging;
         count--;
     }
     uint64_t drawn = domi_random_below(&kit->random, count);
     for (uint32_t i = 0;; i++) {
-        if (i != lagging && can_thread_or_runner_step(kit, i, now_ns) && drawn-- == 0)
+        if (i != lagging && can_thread_or_runner_take_step(kit, i, now_ns) && drawn-- == 0)
             return i;
     }
 }
@@ -171,7 +173,7 @@ static void choose_step_after_phase_3(domus_testkit *kit, uint32_t index)
 }
 
 /* Let a simulated thread do its next step. Returns the name of the step for the trace. */
-static const char *do_next_step_of_thread(domus_testkit *kit, uint32_t index)
+static const char *carry_out_next_step_of_thread(domus_testkit *kit, uint32_t index)
 {
     domi_thread *thread = &kit->system->threads[index];
     domi_kit_thread *state = &kit->threads[index];
@@ -217,7 +219,7 @@ static void take_step_of_thread(domus_testkit *kit, uint32_t index)
     domi_thread_manager = &kit->system->threads[index].manager;
     /* the check of owners accepts the calling thread as the simulated thread */
     domi_manager_become_owner(domi_thread_manager);
-    const char *phase = do_next_step_of_thread(kit, index);
+    const char *phase = carry_out_next_step_of_thread(kit, index);
     domi_thread_manager = outer;
     domi_trace_record_step(kit, index, phase);
 }
@@ -293,7 +295,7 @@ static void write_error_of_endless_run(domus_testkit *kit)
         (size_t)snprintf(kit->error, size, "%u steps and no end;", DOMUS_TESTKIT_STEPS_MAX);
 
     for (uint32_t i = 0; i < kit->system->count && length < size; i++) {
-        if (!can_thread_or_runner_step(kit, i, now_ns))
+        if (!can_thread_or_runner_take_step(kit, i, now_ns))
             continue;
         length += (size_t)snprintf(kit->error + length, size - length, " thread %u runs", i);
         if (length < size)

@@ -75,7 +75,7 @@ static uint64_t read_counter_of_row(const domi_counters *counters, uint32_t i)
 static void record_actors_of_queue(domi_trace *trace, const domi_fifo *fifo)
 {
     for (const domi_house *house = fifo->head; house != NULL; house = house->next) {
-        uint32_t number = domi_who_number_of_actor(&trace->who, house);
+        uint32_t number = domi_who_find_or_give_number_of_actor(&trace->who, house);
 
         if (trace->actor_count < DOMI_TRACE_ACTORS)
             trace->actors[trace->actor_count] =
@@ -208,7 +208,7 @@ static void append_actors_of_line(writer *out, const domi_trace_line *line)
 
 /* Write the line of a connection's or a datagram's event as text. The sign `>` stands for an event
  * that reaches the side which has accepted the connection. */
-static void write_network_line(writer *out, const domi_trace_line *line)
+static void write_line_of_network_event(writer *out, const domi_trace_line *line)
 {
     if (line->of_datagram)
         append_text_of_trace(out, " datagram %u %s", line->number, line->what);
@@ -227,7 +227,7 @@ static void append_line_as_text(writer *out, const domi_trace_line *line)
     append_text_of_trace(out, "%" PRIu64 " %" PRIu64 ".%09" PRIu64, line->step,
                          line->now_ns / NS_PER_S, line->now_ns % NS_PER_S);
     if (line->of_net) {
-        write_network_line(out, line);
+        write_line_of_network_event(out, line);
         return;
     }
     if (line->of_probe) {

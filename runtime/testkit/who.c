@@ -64,7 +64,7 @@ static domi_who *grow_table_of_numbers(domi_who *who)
     return larger;
 }
 
-uint32_t domi_who_number_of_actor(domi_who **who, const domi_house *house)
+uint32_t domi_who_find_or_give_number_of_actor(domi_who **who, const domi_house *house)
 {
     uint32_t lease = domi_house_get_address(house).lease;
 

@@ -14,6 +14,6 @@ typedef struct domi_who domi_who;
 /* Returns the number of the actor that lives in `house`. The actor gets its number at the first
  * call for it. The table is made and grows as needed; the caller frees it with
  * domi_memory_free(). */
-uint32_t domi_who_number_of_actor(domi_who **who, const domi_house *house);
+uint32_t domi_who_find_or_give_number_of_actor(domi_who **who, const domi_house *house);
 
 #endif

@@ -57,7 +57,7 @@ static uint32_t find_next_record(struct walk *walk, uint32_t index, uint32_t dep
     return next;
 }
 
-static bool may_open_thing_begin(const struct walk *walk, uint32_t depth, uint64_t until_ns)
+static bool may_thing_under_way_begin(const struct walk *walk, uint32_t depth, uint64_t until_ns)
 {
     const domi_record *open = &walk->open[depth];
 
@@ -65,14 +65,14 @@ static bool may_open_thing_begin(const struct walk *walk, uint32_t depth, uint64
            open->begin_ns >= walk->last_ns && open->begin_ns <= until_ns;
 }
 
-static void begin_open_thing(struct walk *walk, uint32_t depth)
+static void begin_thing_under_way(struct walk *walk, uint32_t depth)
 {
     walk->begun[depth] = OPEN;
     visit_step_in_order(walk, DOMI_NESTING_BEGIN, walk->open[depth].begin_ns, &walk->open[depth]);
 }
 
 /* Returns the depth just behind the innermost thing around `depth` that has begun. */
-static uint32_t find_depth_where_begins_start(const struct walk *walk, uint32_t depth)
+static uint32_t find_depth_behind_innermost_begun(const struct walk *walk, uint32_t depth)
 {
     while (depth > 0 && walk->begun[depth - 1] == NOBODY)
         depth--;
@@ -80,17 +80,17 @@ static uint32_t find_depth_where_begins_start(const struct walk *walk, uint32_t 
 }
 
 /* Begin all things that lie around record `index` and have not begun yet. */
-static void begin_things_around(struct walk *walk, uint32_t index)
+static void begin_things_around_record(struct walk *walk, uint32_t index)
 {
     const domi_record *record = &walk->records[index];
-    uint32_t depth = find_depth_where_begins_start(walk, get_record_depth(record));
+    uint32_t depth = find_depth_behind_innermost_begun(walk, get_record_depth(record));
 
     for (; depth < get_record_depth(record); depth++) {
         uint32_t next = find_next_record(walk, index, depth);
         const domi_record *outer = &walk->records[next];
         if (next == walk->count) {
-            if (may_open_thing_begin(walk, depth, record->begin_ns))
-                begin_open_thing(walk, depth);
+            if (may_thing_under_way_begin(walk, depth, record->begin_ns))
+                begin_thing_under_way(walk, depth);
         } else if (get_record_depth(outer) == depth && outer->begin_ns <= record->begin_ns) {
             walk->begun[depth] = next;
             visit_step_in_order(walk, DOMI_NESTING_BEGIN, outer->begin_ns, outer);
@@ -103,7 +103,7 @@ static void visit_steps_of_record(struct walk *walk, uint32_t index)
     const domi_record *record = &walk->records[index];
     uint32_t depth = get_record_depth(record);
 
-    begin_things_around(walk, index);
+    begin_things_around_record(walk, index);
     if (depth == DOMI_RECORD_DEPTHS - 1) {
         visit_step_in_order(walk, DOMI_NESTING_INSTANT, record->begin_ns, record);
         return;
@@ -129,7 +129,7 @@ void domi_nesting_walk_over_records(const domi_record *records, uint32_t count,
     for (uint32_t i = 0; i < count; i++)
         visit_steps_of_record(&walk, i);
     for (uint32_t depth = 0; depth < DOMI_RECORD_DEPTHS; depth++) {
-        if (walk.begun[depth] == NOBODY && may_open_thing_begin(&walk, depth, UINT64_MAX))
-            begin_open_thing(&walk, depth);
+        if (walk.begun[depth] == NOBODY && may_thing_under_way_begin(&walk, depth, UINT64_MAX))
+            begin_thing_under_way(&walk, depth);
     }
 }

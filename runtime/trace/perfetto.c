@@ -196,7 +196,8 @@ static void add_defaults_of_sequence(domi_protobuf *packet, uint64_t track_uuid)
     domi_protobuf_end_message(packet, defaults);
 }
 
-static void add_numbered_name(domi_protobuf *packet, uint32_t field, uint64_t iid, const char *name)
+static void add_interned_name_with_number(domi_protobuf *packet, uint32_t field, uint64_t iid,
+                                          const char *name)
 {
     size_t entry = domi_protobuf_begin_message(packet, field);
 
@@ -211,7 +212,8 @@ static void add_categories_of_events(domi_protobuf *packet)
     size_t interned = domi_protobuf_begin_message(packet, PACKET_INTERNED_DATA);
 
     for (domi_record_kind kind = DOMI_RECORD_NONE + 1; kind < DOMI_RECORD_KINDS; kind++)
-        add_numbered_name(packet, INTERNED_CATEGORIES, kind, domi_label_category_of_kind(kind));
+        add_interned_name_with_number(packet, INTERNED_CATEGORIES, kind,
+                                      domi_label_category_of_kind(kind));
     domi_protobuf_end_message(packet, interned);
 }
 
@@ -297,7 +299,7 @@ static void add_label_text_to_interned_names(domi_protobuf *packet, uint32_t num
     size_t interned = domi_protobuf_begin_message(packet, PACKET_INTERNED_DATA);
 
     (void)domi_label_write_text(record, text);
-    add_numbered_name(packet, INTERNED_NAMES, number, text);
+    add_interned_name_with_number(packet, INTERNED_NAMES, number, text);
     domi_protobuf_end_message(packet, interned);
 }
 

@@ -78,7 +78,7 @@ static void send_requests_of_rows(uint64_t seed)
 
 DOMT_TEST(each_request_gets_expected_answer)
 {
-    for (uint64_t seed = 1; seed <= domt_more_if_long(5); seed++)
+    for (uint64_t seed = 1; seed <= domt_tenfold_if_tests_are_long(5); seed++)
         send_requests_of_rows(seed);
 }
 

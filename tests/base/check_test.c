@@ -52,9 +52,9 @@ DOMT_TEST(failed_check_aborts_and_says_what_and_where)
     char place[64];
 
     snprintf(place, sizeof place, "check_test.c:%d", failing_line);
-    domt_check_aborts(fail_a_check, NULL, place);
-    domt_check_aborts(fail_a_check, NULL, "answer == 42");
-    domt_check_aborts(fail_a_check, NULL, "fail_a_check");
+    domt_check_child_aborts(fail_a_check, NULL, place);
+    domt_check_child_aborts(fail_a_check, NULL, "answer == 42");
+    domt_check_child_aborts(fail_a_check, NULL, "fail_a_check");
 }
 
 DOMT_TEST(failed_check_prints_a_backtrace)
@@ -92,8 +92,8 @@ static void fail_check_without_reader_of_stderr(void *is_full)
 
 DOMT_TEST(failed_check_ends_process_without_reader_of_stderr)
 {
-    domt_check_aborts(fail_check_without_reader_of_stderr, &(bool){true}, "");
-    domt_check_aborts(fail_check_without_reader_of_stderr, NULL, "");
+    domt_check_child_aborts(fail_check_without_reader_of_stderr, &(bool){true}, "");
+    domt_check_child_aborts(fail_check_without_reader_of_stderr, NULL, "");
 }
 
 /* Fail a check in a process in which a filter of system calls refuses poll(): with a full pipe as
@@ -108,8 +108,8 @@ static void fail_check_while_poll_is_refused(void *is_full)
 
 DOMT_TEST(failed_check_is_reported_without_poll)
 {
-    domt_check_aborts(fail_check_while_poll_is_refused, NULL, "answer == 42");
-    domt_check_aborts(fail_check_while_poll_is_refused, &(bool){true}, "");
+    domt_check_child_aborts(fail_check_while_poll_is_refused, NULL, "answer == 42");
+    domt_check_child_aborts(fail_check_while_poll_is_refused, &(bool){true}, "");
 }
 
 DOMT_TEST(check_that_holds_prints_nothing)
@@ -120,7 +120,7 @@ DOMT_TEST(check_that_holds_prints_nothing)
 
 DOMT_TEST(check_cuts_long_expression_and_still_aborts)
 {
-    domt_check_aborts(fail_check_with_long_expression, NULL, "domus: check failed: xxxx");
+    domt_check_child_aborts(fail_check_with_long_expression, NULL, "domus: check failed: xxxx");
 }
 
 static int count_evaluation_of_expression(int *count)

@@ -73,7 +73,7 @@ DOMT_TEST(each_invariant_of_a_slab_is_checked)
     domi_slab_put_object(&slab, objects[2]);
     ck_assert(domi_slab_is_sound(&slab, ALL));
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        domt_check_aborts(break_slab_and_check_it, &rows[i].breaks, rows[i].text);
+        domt_check_child_aborts(break_slab_and_check_it, &rows[i].breaks, rows[i].text);
     domi_slab_fini(&slab);
 }
 
@@ -146,7 +146,7 @@ static void break_free_count_of_full_chunk(void)
     slab.chunks->free_count++;
 }
 
-static void break_by_sorting_after_the_parting(void)
+static void break_by_sorting_after_chunks_parted(void)
 {
     slab.trim->rest = slab.trim->going->free;
 }
@@ -220,7 +220,7 @@ static void expect_each_break_ends_process(row *rows, size_t count)
 {
     ck_assert(domi_slab_trim_is_sound(&slab, ALL));
     for (size_t i = 0; i < count; i++)
-        domt_check_aborts(break_trim_and_check_it, &rows[i].breaks, rows[i].text);
+        domt_check_child_aborts(break_trim_and_check_it, &rows[i].breaks, rows[i].text);
 }
 
 DOMT_TEST(each_invariant_is_checked_while_trim_sorts)
@@ -262,7 +262,7 @@ DOMT_TEST(each_invariant_is_checked_after_trim_sorted)
 DOMT_TEST(each_invariant_is_checked_while_trim_gives_back)
 {
     row rows[] = {
-        {break_by_sorting_after_the_parting, "now->rest == NULL"},
+        {break_by_sorting_after_chunks_parted, "now->rest == NULL"},
         {break_with_no_chunk_left_to_give_back, "now->going != NULL"},
         {break_by_trimming_lasting_slab, "!slab->lasts"},
         {break_with_list_in_staying_chunk, "chunk->free == NULL"},

@@ -257,7 +257,7 @@ static void make_slices_of_borrowed_page(run *at)
     if (page == NULL)
         return;
     fill_with_random_bytes(at, bytes, size);
-    domi_page_show_bytes(page, bytes, size);
+    domi_page_show_borrowed_bytes(page, bytes, size);
     domi_page_add_owner(page);
     domus_slice slice = {&page->face, draw_number_below(at, size), 0};
     slice.size = draw_number_below(at, size - slice.offset + 1);
@@ -338,7 +338,7 @@ DOMT_TEST(slices_show_bytes_of_model)
 {
     uint32_t fails = 0;
 
-    domi_pages_begin_to_keep();
+    domi_pages_begin_to_keep_freed_pages();
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         run at = {.may_fail = seed % 2 == 0};
         domi_random_init(&at.random, seed);

@@ -25,7 +25,7 @@ static void assert_slice_has_text(domus_slice slice, const char *text)
                   domus_slice_data(slice), text);
 }
 
-static uint32_t count_of_slice_page(domus_slice slice)
+static uint32_t owners_of_slice_page(domus_slice slice)
 {
     return atomic_load(&domi_page_of_slice(slice)->count);
 }
@@ -84,7 +84,7 @@ DOMT_TEST(page_lives_as_long_as_its_last_slice)
         ck_assert_int_eq(domus_slice_keep(slice, &kept[i]), 0);
     domi_memory_fail_allocation_after(-1, 0);
     ck_assert_ptr_eq(domus_slice_data(kept[2]), domus_slice_data(slice));
-    ck_assert_uint_eq(count_of_slice_page(slice), 4);
+    ck_assert_uint_eq(owners_of_slice_page(slice), 4);
     domus_slice_free(slice);
     domus_slice_free(kept[0]);
     domus_slice_free(kept[2]);
@@ -100,7 +100,7 @@ DOMT_TEST(message_of_slice_type_releases_its_slice)
     ck_assert_int_eq(domus_slice_keep(slice, &kept), 0);
     ck_assert_uint_eq(domus_slice_type.size, sizeof slice);
     domus_slice_type.release(&slice);
-    ck_assert_uint_eq(count_of_slice_page(kept), 1);
+    ck_assert_uint_eq(owners_of_slice_page(kept), 1);
     domus_slice_free(kept);
 }
 
@@ -155,12 +155,12 @@ DOMT_TEST(join_of_neighbouring_slices_copies_nothing)
 
     ck_assert_int_eq(domus_slice_split(&pieces[1], 2, &pieces[2]), 0);
     ck_assert_int_eq(domus_slice_split(&pieces[2], 1, &pieces[4]), 0);
-    ck_assert_uint_eq(count_of_slice_page(pieces[4]), 3);
+    ck_assert_uint_eq(owners_of_slice_page(pieces[4]), 3);
     domi_memory_fail_allocation_after(0, 1);
     ck_assert_int_eq(domus_slice_join(pieces, 5, &whole), 0);
     domi_memory_fail_allocation_after(-1, 0);
     assert_slice_has_text(whole, "abcdef");
-    ck_assert_uint_eq(count_of_slice_page(whole), 1);
+    ck_assert_uint_eq(owners_of_slice_page(whole), 1);
     domus_slice_free(whole);
 }
 
@@ -242,7 +242,7 @@ static void keep_slice_of_borrowed_page(uint32_t size)
     domus_slice kept;
 
     memset(buffer, 'x', size);
-    domi_page_show_bytes(page, buffer, size);
+    domi_page_show_borrowed_bytes(page, buffer, size);
     domus_slice slice = make_slice_of_borrowed_page(page, size - 1, 1);
     ck_assert_ptr_eq(domus_slice_data(slice), buffer + size - 1);
     ck_assert_int_eq(domus_slice_keep(slice, &kept), 0);
@@ -256,7 +256,7 @@ static void keep_slice_of_borrowed_page(uint32_t size)
     domi_memory_fail_allocation_after(-1, 0);
     domi_page_drop_owner(page);
     domus_slice_free(slice);
-    ck_assert_uint_eq(count_of_slice_page(kept), 1);
+    ck_assert_uint_eq(owners_of_slice_page(kept), 1);
     domus_slice_free(kept);
 }
 
@@ -275,14 +275,14 @@ DOMT_TEST(failed_copy_leaves_borrowed_bytes)
     domus_slice kept = {NULL, 0, 9};
     domus_slice slice;
 
-    domi_page_show_bytes(page, buffer, sizeof buffer);
+    domi_page_show_borrowed_bytes(page, buffer, sizeof buffer);
     slice = make_slice_of_borrowed_page(page, 0, 8);
     domi_memory_fail_allocation_after(0, 1);
     ck_assert_int_eq(domus_slice_keep(slice, &kept), -ENOMEM);
     ck_assert_int_eq(domus_slice_split(&slice, 3, &kept), -ENOMEM);
     domi_memory_fail_allocation_after(-1, 0);
     ck_assert_uint_eq(kept.size, 9);
-    ck_assert_uint_eq(count_of_slice_page(slice), 2);
+    ck_assert_uint_eq(owners_of_slice_page(slice), 2);
     ck_assert(page->borrowed);
     assert_slice_has_text(slice, "borrowed");
     ck_assert_int_eq(domus_slice_split(&slice, 3, &kept), 0);
@@ -300,7 +300,7 @@ DOMT_TEST(page_for_file_pieces_is_kept_by_thread)
 #ifdef __SANITIZE_ADDRESS__
     return; /* under AddressSanitizer no page is kept */
 #endif
-    domi_pages_begin_to_keep();
+    domi_pages_begin_to_keep_freed_pages();
     /* a page of this size is too large to be kept by its thread */
     domi_page_drop_owner(domi_page_new(150000));
     domi_memory_fail_allocation_after(0, 1);
@@ -325,7 +325,7 @@ DOMT_TEST(larger_pages_are_kept_by_thread_within_limit)
 #ifdef __SANITIZE_ADDRESS__
     return; /* under AddressSanitizer no page is kept */
 #endif
-    domi_pages_begin_to_keep();
+    domi_pages_begin_to_keep_freed_pages();
     for (int i = 0; i < KEPT + MORE; i++)
         pages[i] = domi_page_new(SIZE);
     for (int i = 0; i < KEPT + MORE; i++)
@@ -351,7 +351,7 @@ DOMT_TEST(page_of_borrowed_bytes_ends_with_borrower)
 {
     domi_page *page = domi_page_new_borrower();
 
-    domi_page_show_bytes(page, "bytes", 5);
+    domi_page_show_borrowed_bytes(page, "bytes", 5);
     domus_slice slice = make_slice_of_borrowed_page(page, 1, 2);
     ck_assert(!domi_page_is_unshared(page));
     domus_slice_free(slice);
@@ -371,7 +371,7 @@ DOMT_TEST(small_pages_are_kept_by_thread)
 #ifdef __SANITIZE_ADDRESS__
     return; /* under AddressSanitizer no page is kept, so that it finds uses of freed pages */
 #endif
-    domi_pages_begin_to_keep();
+    domi_pages_begin_to_keep_freed_pages();
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < KEPT + MORE; i++) {
             pages[i] = i % 2 == 0 ? domi_page_new(DOMI_PAGE_ROOM) : domi_page_new_borrower();
@@ -439,7 +439,7 @@ DOMT_TEST(threads_share_slices_of_one_page)
     pthread_t threads[THREADS];
 
     memset(bytes, 'y', sizeof bytes);
-    domi_page_show_bytes(page, bytes, sizeof bytes);
+    domi_page_show_borrowed_bytes(page, bytes, sizeof bytes);
     slices[0] = make_slice_of_borrowed_page(page, 0, sizeof bytes);
     for (int i = 1; i < THREADS; i++)
         ck_assert_int_eq(domus_slice_keep(slices[0], &slices[i]), 0);

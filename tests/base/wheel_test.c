@@ -398,7 +398,7 @@ static void check_next_time_of_wheel(struct run *run)
 
 /* Check that the wheel's map has a bit set exactly for each slot that is not empty, and that the
  * slot of the present time is empty. */
-static void check_map_of_wheel(struct run *run)
+static void check_map_of_occupied_slots(struct run *run)
 {
     domi_wheel *drawn = &run->wheel;
 
@@ -447,7 +447,7 @@ DOMT_TEST(wheel_fires_like_a_sorted_list)
             do_random_step_of_run(&run);
             check_next_time_of_wheel(&run);
         }
-        check_map_of_wheel(&run);
+        check_map_of_occupied_slots(&run);
     }
 }
 

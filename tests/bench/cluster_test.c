@@ -83,13 +83,13 @@ DOMT_TEST(cluster_quantiles_are_interpolated)
     double values[] = {4, 1, 3, 2, 5};
     double two[] = {7, 5};
 
-    ck_assert(cluster_result_sort_to_quantile(values, 5, 0.5) == 3);
-    ck_assert(cluster_result_sort_to_quantile(values, 5, 0.25) == 2);
-    ck_assert(cluster_result_sort_to_quantile(values, 5, 0.75) == 4);
-    ck_assert(cluster_result_sort_to_quantile(values, 5, 1) == 5);
-    ck_assert(cluster_result_sort_to_quantile(two, 2, 0.5) == 6);
-    ck_assert(cluster_result_sort_to_quantile(two, 2, 0.25) == 5.5);
-    ck_assert(cluster_result_sort_to_quantile(two, 1, 0.75) == 5);
+    ck_assert(cluster_result_sort_and_get_quantile(values, 5, 0.5) == 3);
+    ck_assert(cluster_result_sort_and_get_quantile(values, 5, 0.25) == 2);
+    ck_assert(cluster_result_sort_and_get_quantile(values, 5, 0.75) == 4);
+    ck_assert(cluster_result_sort_and_get_quantile(values, 5, 1) == 5);
+    ck_assert(cluster_result_sort_and_get_quantile(two, 2, 0.5) == 6);
+    ck_assert(cluster_result_sort_and_get_quantile(two, 2, 0.25) == 5.5);
+    ck_assert(cluster_result_sort_and_get_quantile(two, 1, 0.75) == 5);
 }
 
 /* ---- What the sides have in common ----------------------------------------------------------- */
@@ -152,14 +152,15 @@ DOMT_TEST(each_ask_is_answered_once_in_any_order)
     struct cluster_asks asks;
 
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
-        cluster_asks_begin_with_first(&asks, counts[i]);
+        cluster_asks_init(&asks, counts[i]);
         for (uint64_t first = 0; first < counts[i]; first += CLUSTER_UNDER_WAY) {
             uint64_t end = first + CLUSTER_UNDER_WAY;
             for (uint64_t number = end < counts[i] ? end : counts[i]; number-- > first;) {
                 struct cluster_words words = {number, 0};
-                ck_assert(cluster_asks_take_answer(&asks, cluster_side_right_answer_to_ask(words)));
-                ck_assert(
-                    !cluster_asks_take_answer(&asks, cluster_side_right_answer_to_ask(words)));
+                ck_assert(cluster_asks_check_and_count_answer(
+                    &asks, cluster_side_right_answer_to_ask(words)));
+                ck_assert(!cluster_asks_check_and_count_answer(
+                    &asks, cluster_side_right_answer_to_ask(words)));
             }
         }
         ck_assert_uint_eq(asks.answered, counts[i]);
@@ -170,16 +171,19 @@ DOMT_TEST(wrong_or_unasked_answers_are_refused)
 {
     struct cluster_asks asks;
 
-    cluster_asks_begin_with_first(&asks, 100);
+    cluster_asks_init(&asks, 100);
     /* These words are those of an ask, not of its answer. */
-    ck_assert(!cluster_asks_take_answer(&asks, (struct cluster_words){5, 0}));
+    ck_assert(!cluster_asks_check_and_count_answer(&asks, (struct cluster_words){5, 0}));
     /* No ask with this number was sent, so an answer to it is refused. */
-    ck_assert(!cluster_asks_take_answer(&asks, (struct cluster_words){64, ~UINT64_C(64)}));
-    ck_assert(!cluster_asks_take_answer(&asks, (struct cluster_words){100, ~UINT64_C(100)}));
-    ck_assert(!cluster_asks_take_answer(
+    ck_assert(
+        !cluster_asks_check_and_count_answer(&asks, (struct cluster_words){64, ~UINT64_C(64)}));
+    ck_assert(
+        !cluster_asks_check_and_count_answer(&asks, (struct cluster_words){100, ~UINT64_C(100)}));
+    ck_assert(!cluster_asks_check_and_count_answer(
         &asks, (struct cluster_words){CLUSTER_COUNT_MAX, ~(uint64_t)CLUSTER_COUNT_MAX}));
-    ck_assert(cluster_asks_take_answer(&asks, (struct cluster_words){0, ~UINT64_C(0)}));
-    ck_assert(cluster_asks_take_answer(&asks, (struct cluster_words){64, ~UINT64_C(64)}));
+    ck_assert(cluster_asks_check_and_count_answer(&asks, (struct cluster_words){0, ~UINT64_C(0)}));
+    ck_assert(
+        cluster_asks_check_and_count_answer(&asks, (struct cluster_words){64, ~UINT64_C(64)}));
     ck_assert_uint_eq(asks.answered, 2);
 }
 
@@ -190,7 +194,7 @@ DOMT_TEST(lost_doubled_or_reordered_notices_are_detected)
     for (size_t i = 0; i < 4; i++) {
         struct cluster_words counts = {0, 0};
         for (size_t j = 0; j < 4; j++)
-            counts = cluster_side_count_notice(counts, orders[i][j]);
+            counts = cluster_side_counts_with_notice(counts, orders[i][j]);
         ck_assert(cluster_side_is_mark_answer_right(counts, 4) == (i == 0));
         ck_assert(!cluster_side_is_mark_answer_right(counts, 5));
     }
@@ -317,7 +321,7 @@ static int run_cluster_bench(char *contender, struct command_result *ret_result)
                                NULL};
     struct command command = {.arguments = arguments, .cpus = 2, .seconds_max = 100};
 
-    return command_run(&command, ret_result);
+    return command_run_and_read_figures(&command, ret_result);
 }
 
 /* The counts of messages are no multiples of the number of asks under way, and more notices are
@@ -335,9 +339,9 @@ DOMT_TEST(cluster_bench_measures_domus_and_bare_protocol)
         ck_assert_int_eq(run_cluster_bench(contenders[i], &figures), 0);
         for (size_t j = 0; j < sizeof names / sizeof names[0]; j++) {
             snprintf(name, sizeof name, "cluster.ask.%s.%s", contenders[i], names[j]);
-            ck_assert_msg(command_figure(&figures, name) > 0, "%s", name);
+            ck_assert_msg(command_first_figure_of_name(&figures, name) > 0, "%s", name);
             snprintf(name, sizeof name, "cluster.notice.%s.%s", contenders[i], names[j]);
-            ck_assert_msg(command_figure(&figures, name) > 0, "%s", name);
+            ck_assert_msg(command_first_figure_of_name(&figures, name) > 0, "%s", name);
         }
     }
 }

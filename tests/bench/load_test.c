@@ -289,7 +289,7 @@ DOMT_TEST(paced_load_sends_its_rate_in_batches)
     ck_assert_uint_ge(result.elapsed_ns, 200000000);
     ck_assert_uint_ge(result.watched_cpu_ns[0], result.cpu_ns);
     ck_assert_uint_eq(result.watched_cpu_ns[1], 0);
-    ck_assert(load_share_of_cpu_used(&result) < 1);
+    ck_assert(load_share_of_one_cpu_used_by_load(&result) < 1);
 }
 
 /* While the service pauses, 50 messages become due and no connection is free for them. */
@@ -317,11 +317,11 @@ DOMT_TEST(load_runs_as_separate_process)
 
     start_echo_service(&echo, NONE);
     struct load_options options = make_options_of_load(echo.port);
-    ck_assert_int_eq(load_run_in_own_process(&options, &result), 0);
+    ck_assert_int_eq(load_run_in_child_process(&options, &result), 0);
     stop_echo_service(&echo);
     ck_assert_uint_eq(result.messages * options.size, echo.bytes);
     options.size = 0;
-    ck_assert_int_eq(load_run_in_own_process(&options, &result), -EINVAL);
+    ck_assert_int_eq(load_run_in_child_process(&options, &result), -EINVAL);
 }
 
 DOMT_TEST(load_detects_one_wrong_byte)

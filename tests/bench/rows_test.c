@@ -30,9 +30,9 @@ static struct command_result run_row_of_bench(const char *name, uint64_t size, u
     snprintf(row, sizeof row, "%s", name);
     snprintf(size_text, sizeof size_text, "%" PRIu64, size);
     snprintf(threads_text, sizeof threads_text, "%" PRIu32, threads);
-    ck_assert_msg(command_run(&command, &result) == 0, "%s", name);
-    ck_assert_msg(command_figure(&result, "seconds") > 0, "%s", name);
-    ck_assert_msg(command_figure(&result, "cpu_seconds") >= 0, "%s", name);
+    ck_assert_msg(command_run_and_read_figures(&command, &result) == 0, "%s", name);
+    ck_assert_msg(command_first_figure_of_name(&result, "seconds") > 0, "%s", name);
+    ck_assert_msg(command_first_figure_of_name(&result, "cpu_seconds") >= 0, "%s", name);
     return result;
 }
 
@@ -56,9 +56,9 @@ DOMT_TEST(rows_of_timers_give_right_results)
 {
     struct command_result result = run_row_of_bench("timers", 20000, 1);
 
-    ck_assert(command_figure(&result, "seconds") > 0.099);
+    ck_assert(command_first_figure_of_name(&result, "seconds") > 0.099);
     result = run_row_of_bench("timers_cancel", 20000, 1);
-    ck_assert(command_figure(&result, "seconds") < 10);
+    ck_assert(command_first_figure_of_name(&result, "seconds") < 10);
 }
 
 static void check_row_of_ring(const char *row, uint64_t size)
@@ -68,8 +68,8 @@ static void check_row_of_ring(const char *row, uint64_t size)
     struct command_result result = run_row_of_bench(row, size, 1);
 
     for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++)
-        ck_assert_msg(command_figure(&result, figures[i]) > 0, "%s", figures[i]);
-    ck_assert(command_figure(&result, "passes") == 1000000);
+        ck_assert_msg(command_first_figure_of_name(&result, figures[i]) > 0, "%s", figures[i]);
+    ck_assert(command_first_figure_of_name(&result, "passes") == 1000000);
 }
 
 /* One ring has more actors than a batch, which is the number that are spawned in one turn of the
@@ -89,7 +89,7 @@ DOMT_TEST(unknown_row_of_bench_is_a_failure)
     struct command command = {.arguments = arguments, .cpus = 1, .seconds_max = 60};
     struct command_result result;
 
-    ck_assert_int_lt(command_run(&command, &result), 0);
+    ck_assert_int_lt(command_run_and_read_figures(&command, &result), 0);
 }
 
 /* --- ring report ------------------------------------------------------------------------------ */
@@ -98,7 +98,7 @@ DOMT_TEST(unknown_row_of_bench_is_a_failure)
 
 static char directory[] = "/tmp/domt-ring-XXXXXX";
 
-static struct ring_point make_point_of_chart(uint64_t size)
+static struct ring_point make_empty_point_of_chart(uint64_t size)
 {
     struct ring_point made = {.size = size};
 
@@ -124,7 +124,8 @@ static void read_page_of_bench(char *text, size_t size)
 DOMT_TEST(ring_page_formats_numbers_and_marks_missing_ones)
 {
     static char text[16384];
-    struct ring_point points[] = {make_point_of_chart(10), make_point_of_chart(1000000)};
+    struct ring_point points[] = {make_empty_point_of_chart(10),
+                                  make_empty_point_of_chart(1000000)};
 
     points[0].of[0][CONTENDER_DOMUS] =
         (struct ring_figures){51.26e6, 13.04e-6, 1.9e-6, 11e-6, 4.5e-6, 1.185, 2048};
@@ -156,7 +157,7 @@ DOMT_TEST(ring_page_formats_numbers_and_marks_missing_ones)
 
 DOMT_TEST(unwritable_ring_page_is_an_error)
 {
-    struct ring_point one = make_point_of_chart(10);
+    struct ring_point one = make_empty_point_of_chart(10);
 
     ck_assert_int_eq(ring_report("/nonexistent", "bench/ring.gp", &one, 1, 1, false, ""), -ENOENT);
 }
@@ -181,7 +182,7 @@ static int run_ring_of_threads(const char *row, const char *size, uint64_t memor
 
     snprintf(words[0], sizeof words[0], "%s", row);
     snprintf(words[1], sizeof words[1], "%s", size);
-    return command_run(&command, ret_result);
+    return command_run_and_read_figures(&command, ret_result);
 }
 
 /* The program itself checks where the tokens end. The rings have fewer processes than tokens, as
@@ -196,9 +197,9 @@ DOMT_TEST(ring_of_plain_threads_passes_all_tokens)
             struct command_result result;
             ck_assert_msg(run_ring_of_threads(rows[i], sizes[j], 0, &result) == 0, "%s of %s",
                           rows[i], sizes[j]);
-            ck_assert(command_figure(&result, "passes") == 100000);
-            ck_assert(command_figure(&result, "seconds") > 0);
-            ck_assert(command_figure(&result, "startup_seconds") > 0);
+            ck_assert(command_first_figure_of_name(&result, "passes") == 100000);
+            ck_assert(command_first_figure_of_name(&result, "seconds") > 0);
+            ck_assert(command_first_figure_of_name(&result, "startup_seconds") > 0);
         }
     }
 }
@@ -223,20 +224,20 @@ DOMT_TEST(thread_limit_leaves_some_to_others)
                                    .maps = THREAD_LIMIT_NONE,
                                    .used = 300};
 
-    ck_assert_uint_eq(thread_limits_most_threads(&limits, 32000), 32000);
+    ck_assert_uint_eq(thread_limits_count_startable_threads(&limits, 32000), 32000);
     limits.system = 32768;
-    ck_assert_uint_eq(thread_limits_most_threads(&limits, 32000), 32768 - 4096 - 300);
+    ck_assert_uint_eq(thread_limits_count_startable_threads(&limits, 32000), 32768 - 4096 - 300);
     limits.user = 8000;
-    ck_assert_uint_eq(thread_limits_most_threads(&limits, 32000), 7000 - 300);
+    ck_assert_uint_eq(thread_limits_count_startable_threads(&limits, 32000), 7000 - 300);
     limits.group = 800;
-    ck_assert_uint_eq(thread_limits_most_threads(&limits, 32000), 700 - 300);
+    ck_assert_uint_eq(thread_limits_count_startable_threads(&limits, 32000), 700 - 300);
     limits.maps = 512 + 601;
-    ck_assert_uint_eq(thread_limits_most_threads(&limits, 32000), 300);
+    ck_assert_uint_eq(thread_limits_count_startable_threads(&limits, 32000), 300);
     limits.maps = 100;
-    ck_assert_uint_eq(thread_limits_most_threads(&limits, 32000), 0);
+    ck_assert_uint_eq(thread_limits_count_startable_threads(&limits, 32000), 0);
     limits.maps = THREAD_LIMIT_NONE;
     limits.used = 900;
-    ck_assert_uint_eq(thread_limits_most_threads(&limits, 32000), 0);
+    ck_assert_uint_eq(thread_limits_count_startable_threads(&limits, 32000), 0);
 }
 
 DOMT_TEST(thread_limits_of_this_machine_are_readable)
@@ -248,7 +249,7 @@ DOMT_TEST(thread_limits_of_this_machine_are_readable)
     ck_assert(limits.system > 0 && limits.system <= UINT64_C(4194304));
     ck_assert(limits.used > 0 && limits.used < limits.system);
     ck_assert(limits.maps > 0 && limits.user > 0 && limits.group > 0);
-    ck_assert(thread_limits_most_threads(&limits, 32000) <= 32000);
+    ck_assert(thread_limits_count_startable_threads(&limits, 32000) <= 32000);
 }
 
 DOMT_SUITE(120)

@@ -171,14 +171,15 @@ DOMT_TEST(savina_best_pool_is_the_fastest_pool)
     struct savina_outcome of = make_outcome_of_row("fib", 25, 2);
 
     ck_assert_int_eq((int)savina_best_pool_of_row(&of), SAVINA_SIDES);
-    ck_assert(isnan(savina_ratio_of_pool_to_near(&of)) && isnan(savina_ratio_of_pool_to_peer(&of)));
+    ck_assert(isnan(savina_ratio_of_best_pool_to_near(&of)) &&
+              isnan(savina_ratio_of_best_pool_to_peer(&of)));
     of = set_rate_of_side(of, SAVINA_NEAR, 9e6, 9);
     ck_assert_int_eq((int)savina_best_pool_of_row(&of), SAVINA_SIDES);
     of = set_rate_of_side(of, SAVINA_SHARING, 2e6, 2);
     of = set_rate_of_side(of, SAVINA_RINGS, 1e6, 1);
     ck_assert_int_eq((int)savina_best_pool_of_row(&of), SAVINA_SHARING);
-    ck_assert(savina_ratio_of_pool_to_peer(&of) == 2 &&
-              isnan(savina_ratio_of_pool_to_threads(&of)));
+    ck_assert(savina_ratio_of_best_pool_to_peer(&of) == 2 &&
+              isnan(savina_ratio_of_best_pool_to_threads(&of)));
 }
 
 /* A new page of the Savina bench keeps the section that the web bench has written. */
@@ -275,18 +276,18 @@ DOMT_TEST(savina_goal_is_met_by_ratio_or_limit)
 {
     struct savina_outcome of = make_outcome_of_row("pingpong", 1, 1);
 
-    ck_assert(savina_goal_of_row(&of) == 10 && !savina_is_goal_met(&of, SAVINA_NEAR));
+    ck_assert(savina_ratio_goal_of_row(&of) == 10 && !savina_is_goal_met(&of, SAVINA_NEAR));
     of.ratio[SAVINA_NEAR] = 9.9;
     ck_assert(!savina_is_goal_met(&of, SAVINA_NEAR));
     of.threads = 2;
-    ck_assert(savina_goal_of_row(&of) == 5 && savina_is_goal_met(&of, SAVINA_NEAR));
+    ck_assert(savina_ratio_goal_of_row(&of) == 5 && savina_is_goal_met(&of, SAVINA_NEAR));
     of.ratio[SAVINA_NEAR] = of.ratio[SAVINA_SPREAD] = 4.9;
     of.of_limit = 0.5;
     ck_assert(!savina_is_goal_met(&of, SAVINA_NEAR) && savina_is_goal_met(&of, SAVINA_SPREAD));
     of.of_limit = 0.49;
     ck_assert(!savina_is_goal_met(&of, SAVINA_SPREAD));
     of.row = savina_find_row_by_name("fib");
-    ck_assert(savina_goal_of_row(&of) == 2);
+    ck_assert(savina_ratio_goal_of_row(&of) == 2);
 }
 
 DOMT_TEST(unwritable_savina_page_is_an_error)

@@ -29,7 +29,7 @@ static int run_shell_as_command(const char *script, uint32_t seconds_max,
     };
 
     snprintf(text, sizeof text, "%s", script);
-    return command_run(&command, ret_result);
+    return command_run_and_read_figures(&command, ret_result);
 }
 
 DOMT_TEST(command_reads_figures_and_leaves_other_lines)
@@ -41,8 +41,10 @@ DOMT_TEST(command_reads_figures_and_leaves_other_lines)
         run_shell_as_command("echo a 1.5; echo noise; echo b x; echo; printf 'c 2'", 10, &result),
         0);
     ck_assert_uint_eq(result.count, 2);
-    ck_assert(command_figure(&result, "a") == 1.5 && command_figure(&result, "c") == 2);
-    ck_assert(isnan(command_figure(&result, "b")) && isnan(command_figure(&result, "d")));
+    ck_assert(command_first_figure_of_name(&result, "a") == 1.5 &&
+              command_first_figure_of_name(&result, "c") == 2);
+    ck_assert(isnan(command_first_figure_of_name(&result, "b")) &&
+              isnan(command_first_figure_of_name(&result, "d")));
 
     snprintf(name_too_long, sizeof name_too_long, "echo %0*d 1; echo e 2", COMMAND_NAME_MAX, 0);
     ck_assert_int_eq(run_shell_as_command(name_too_long, 10, &result), 0);
@@ -62,7 +64,7 @@ DOMT_TEST(command_reads_several_values_of_a_name_in_order)
     ck_assert(values[0] == 1 && values[1] == 2 && values[2] == 4 && values[3] == 6);
     ck_assert_uint_eq(command_copy_figures_of_name(&result, "a", values, 3), 3);
     ck_assert_uint_eq(command_copy_figures_of_name(&result, "c", values, 4), 0);
-    ck_assert(command_figure(&result, "a") == 1);
+    ck_assert(command_first_figure_of_name(&result, "a") == 1);
 }
 
 DOMT_TEST(command_keeps_the_first_figures_of_many)
@@ -72,7 +74,7 @@ DOMT_TEST(command_keeps_the_first_figures_of_many)
     ck_assert_int_eq(
         run_shell_as_command("for i in $(seq 3000); do echo n$i $i; done", 10, &result), 0);
     ck_assert_uint_eq(result.count, COMMAND_FIGURES_MAX);
-    ck_assert(command_figure(&result, "n128") == COMMAND_FIGURES_MAX);
+    ck_assert(command_first_figure_of_name(&result, "n128") == COMMAND_FIGURES_MAX);
 }
 
 DOMT_TEST(command_distinguishes_wrong_result_from_failure)
@@ -91,7 +93,7 @@ DOMT_TEST(missing_command_is_reported)
     struct command command = {.arguments = arguments, .cpus = 1, .seconds_max = 10};
     struct command_result result;
 
-    ck_assert_int_eq(command_run(&command, &result), -ENOENT);
+    ck_assert_int_eq(command_run_and_read_figures(&command, &result), -ENOENT);
 }
 
 DOMT_TEST(command_is_killed_at_its_time_limit)
@@ -109,8 +111,8 @@ DOMT_TEST(command_runs_on_its_cpus_within_its_memory)
 
     ck_assert_int_eq(run_shell_as_command("echo cpus $(nproc); echo kib $(ulimit -v)", 10, &result),
                      0);
-    ck_assert(command_figure(&result, "cpus") == 1);
-    ck_assert(command_figure(&result, "kib") == 3 << 20);
+    ck_assert(command_first_figure_of_name(&result, "cpus") == 1);
+    ck_assert(command_first_figure_of_name(&result, "kib") == 3 << 20);
 }
 
 /* The bench looks for contenders in the directory of this test program, where there are none. */
@@ -127,7 +129,7 @@ DOMT_TEST(missing_contenders_are_left_out)
 
     for (int who = 0; who < CONTENDERS; who++) {
         ck_assert(!contender_can_be_run("actors", (enum contender)who));
-        ck_assert_int_eq(contender_run((enum contender)who, &contest, &result), -ENOENT);
+        ck_assert_int_eq(contender_run_in_contest((enum contender)who, &contest, &result), -ENOENT);
     }
 }
 
@@ -156,7 +158,7 @@ DOMT_TEST(page_options_are_removed_from_command_line)
     struct options_page options = {.gnuplot_script = "a.gp"};
 
     optind = 1;
-    ck_assert(options_page(5, argv, &options));
+    ck_assert(options_parse_of_page_bench(5, argv, &options));
     ck_assert(options.is_long);
     ck_assert_str_eq(options.out, "docs");
     ck_assert_str_eq(options.gnuplot_script, "a.gp");
@@ -170,7 +172,7 @@ DOMT_TEST(unknown_page_option_is_refused)
 
     optind = 1;
     opterr = 0;
-    ck_assert(!options_page(2, argv, &options));
+    ck_assert(!options_parse_of_page_bench(2, argv, &options));
 }
 
 /* --- quiet ------------------------------------------------------------------------------------ */
@@ -204,11 +206,11 @@ DOMT_TEST(cpu_time_of_others_excludes_own_time)
     struct quiet from = {.busy = 1000, .idle = 5000};
     struct quiet to = {.busy = 1060, .idle = 5040};
 
-    ck_assert(quiet_share_of_others(&from, &to, 0) == 0.6);
-    ck_assert(quiet_share_of_others(&from, &to, 10 * tick_ns) == 0.5);
-    ck_assert(quiet_share_of_others(&from, &to, 60 * tick_ns) == 0);
-    ck_assert(quiet_share_of_others(&from, &to, 70 * tick_ns) == 0);
-    ck_assert(quiet_share_of_others(&from, &from, 0) == 0);
+    ck_assert(quiet_share_of_cpu_used_by_others(&from, &to, 0) == 0.6);
+    ck_assert(quiet_share_of_cpu_used_by_others(&from, &to, 10 * tick_ns) == 0.5);
+    ck_assert(quiet_share_of_cpu_used_by_others(&from, &to, 60 * tick_ns) == 0);
+    ck_assert(quiet_share_of_cpu_used_by_others(&from, &to, 70 * tick_ns) == 0);
+    ck_assert(quiet_share_of_cpu_used_by_others(&from, &from, 0) == 0);
 }
 
 DOMT_TEST(wait_for_quiet_machine_ends)

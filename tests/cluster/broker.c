@@ -90,7 +90,7 @@ domus_testkit_cluster *domt_cluster_new_with_members(uint64_t seed,
         domt_member_add_with_client(cluster, NULL, &members[i]);
     domt_pass_time(cluster, 10 * DOMT_MS);
     for (uint32_t i = 0; i < count; i++)
-        domt_expect_event(&members[i], DOMUS_NATS_CONNECTED, 0);
+        domt_member_expect_event(&members[i], DOMUS_NATS_CONNECTED, 0);
     return cluster;
 }
 
@@ -180,7 +180,7 @@ domt_heard domt_member_receive_message(domt_member *member)
     return domt_copy_and_free_message(&message);
 }
 
-void domt_expect_text(domt_member *member, const char *text)
+void domt_member_expect_text(domt_member *member, const char *text)
 {
     domt_heard heard = domt_member_receive_message(member);
 
@@ -192,21 +192,21 @@ void domt_hear_nothing(domt_member *member)
     ck_assert_int_eq(domus_probe_expect_nothing(member->probe, 0), 0);
 }
 
-void domt_expect_failure(domt_member *member, int error)
+void domt_member_expect_failure(domt_member *member, int error)
 {
     int result = domus_probe_expect_error(member->probe, error, 0);
 
     ck_assert_msg(result == 0, "%d: %s", result, domus_testkit_error(member->kit));
 }
 
-void domt_done(domt_member *member)
+void domt_member_expect_done(domt_member *member)
 {
     int error = domus_probe_expect(member->probe, &domus_nats_done_type, 0, NULL);
 
     ck_assert_msg(error == 0, "%d: %s", error, domus_testkit_error(member->kit));
 }
 
-void domt_expect_event(domt_member *member, domus_nats_happening happening, int error)
+void domt_member_expect_event(domt_member *member, domus_nats_happening happening, int error)
 {
     domus_nats_event event;
     int result = domus_probe_expect(member->events, &domus_nats_event_type, 0, &event);

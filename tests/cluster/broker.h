@@ -57,13 +57,13 @@ void domt_member_request(domt_member *member, const char *subject, const char *h
                          const char *text);
 /* Returns a message that the member has received; it has to have come already. */
 domt_heard domt_member_receive_message(domt_member *member);
-void domt_expect_text(domt_member *member, const char *text);
+void domt_member_expect_text(domt_member *member, const char *text);
 void domt_hear_nothing(domt_member *member);
 /* Check that the member's ask has failed with this error. */
-void domt_expect_failure(domt_member *member, int error);
+void domt_member_expect_failure(domt_member *member, int error);
 /* Check that the member's ask has got an answer without a payload. */
-void domt_done(domt_member *member);
-void domt_expect_event(domt_member *member, domus_nats_happening happening, int error);
+void domt_member_expect_done(domt_member *member);
+void domt_member_expect_event(domt_member *member, domus_nats_happening happening, int error);
 domus_nats_status domt_status_of_member(domt_member *member);
 
 /* Copy the parts of a message into texts, and free the message. */

@@ -235,7 +235,7 @@ static void join_tokens(const tokens *from, char text[64])
         used += (size_t)snprintf(text + used, 64 - used, "%s%s", i != 0 ? "." : "", from->text[i]);
 }
 
-DOMT_TEST(patterns_match_as_the_model_says)
+DOMT_TEST(patterns_of_subjects_match_as_the_model_says)
 {
     static const char *const words[] = {"a", "b", "ab", "*", "*", ">"};
     char pattern_text[64], subject_text[64];
@@ -261,7 +261,7 @@ DOMT_TEST(patterns_match_as_the_model_says)
     ck_assert_uint_ge(matches, 15000);
 }
 
-DOMT_TEST(patterns_in_special_cases_match_as_listed)
+DOMT_TEST(special_patterns_of_subjects_match_as_listed)
 {
     static const struct {
         const char *pattern;

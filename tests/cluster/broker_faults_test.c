@@ -155,7 +155,7 @@ DOMT_TEST(long_cut_breaks_the_connection_on_both_sides)
     publish_numbers_of_range(&members[1], 0, 10);
     domt_pass_time(cluster, 6100 * DOMT_MS);
     /* the client gives up after two pings without an answer, when a third one is due */
-    domt_expect_event(&members[0], DOMUS_NATS_DISCONNECTED, -ETIMEDOUT);
+    domt_member_expect_event(&members[0], DOMUS_NATS_DISCONNECTED, -ETIMEDOUT);
     ck_assert_uint_eq(domt_status_of_member(&members[0]).stale, 1);
     ck_assert_uint_eq(read_message_counts(members).lost_down, 10);
     /* the server still has the subscription of the lost client */
@@ -167,7 +167,7 @@ DOMT_TEST(long_cut_breaks_the_connection_on_both_sides)
     ck_assert_uint_eq(read_message_counts(members).unheard, 10);
     ck_assert_int_eq(
         domus_testkit_cluster_heal(cluster, members[0].node, DOMUS_EVERY, DOMUS_BOTH_WAYS), 0);
-    domt_expect_event(&members[0], DOMUS_NATS_FAILED, -ETIMEDOUT);
+    domt_member_expect_event(&members[0], DOMUS_NATS_FAILED, -ETIMEDOUT);
     domt_pass_time(cluster, 5 * DOMT_SECOND);
     domus_nats_status status = domt_status_of_member(&members[0]);
     ck_assert(status.connected);
@@ -279,8 +279,8 @@ DOMT_TEST(server_that_stops_breaks_its_connections)
     ck_assert_int_eq(domus_testkit_cluster_run(cluster), 0);
     ck_assert_int_eq(domus_testkit_cluster_stop_server(cluster, server), 0);
     domt_pass_time(cluster, PASS);
-    domt_expect_event(&members[0], DOMUS_NATS_DISCONNECTED, -ECONNRESET);
-    domt_expect_failure(&members[0], -EPIPE);
+    domt_member_expect_event(&members[0], DOMUS_NATS_DISCONNECTED, -ECONNRESET);
+    domt_member_expect_failure(&members[0], -EPIPE);
     ck_assert_uint_eq(read_message_counts(members).lost_up, 1);
     /* this message waits in the client for a connection */
     domt_member_publish(&members[0], "numbers", NULL, "1");
@@ -294,7 +294,7 @@ DOMT_TEST(server_that_stops_breaks_its_connections)
     domus_testkit_cluster_free(cluster);
 }
 
-DOMT_TEST(clients_come_back_when_they_may)
+DOMT_TEST(clients_reconnect_as_soon_as_they_may)
 {
     domt_member members[2];
     domus_testkit_cluster *cluster = domt_cluster_new_with_members(10, NULL, 2, members);
@@ -327,8 +327,8 @@ DOMT_TEST(request_that_waits_too_long_is_not_sent)
                      0);
     domt_member_request(&members[0], "asked", NULL, "in time");
     domt_pass_time(cluster, 4 * DOMT_SECOND);
-    domt_expect_failure(&members[0], -ETIMEDOUT);
-    domt_expect_text(&members[1], "in time");
+    domt_member_expect_failure(&members[0], -ETIMEDOUT);
+    domt_member_expect_text(&members[1], "in time");
     domt_hear_nothing(&members[1]);
     ck_assert_uint_eq(read_message_counts(members).lost_waiting, 1);
     ck_assert_uint_eq(read_message_counts(members).arrived, 1);
@@ -357,12 +357,12 @@ DOMT_TEST(slow_consumer_is_dropped)
     ck_assert_uint_eq(read_message_counts(members).lost_down, 5);
     domus_testkit_cluster_heal(cluster, members[0].node, 0, DOMUS_FROM_SERVER);
     domt_pass_time(cluster, PASS);
-    domt_expect_event(&members[0], DOMUS_NATS_DISCONNECTED, -EPIPE);
+    domt_member_expect_event(&members[0], DOMUS_NATS_DISCONNECTED, -EPIPE);
     domt_pass_time(cluster, DOMT_SECOND);
-    domt_expect_event(&members[0], DOMUS_NATS_CONNECTED, 0);
+    domt_member_expect_event(&members[0], DOMUS_NATS_CONNECTED, 0);
     ck_assert_int_eq(domus_testkit_cluster_drop_slow(cluster, members[0].node), 0);
     domt_pass_time(cluster, PASS);
-    domt_expect_event(&members[0], DOMUS_NATS_DISCONNECTED, -EPIPE);
+    domt_member_expect_event(&members[0], DOMUS_NATS_DISCONNECTED, -EPIPE);
     ck_assert_uint_eq(read_message_counts(members).slow, 2);
     domus_testkit_cluster_free(cluster);
 }
@@ -408,7 +408,7 @@ DOMT_TEST(node_that_crashes_is_heard_no_more)
     ck_assert_int_eq(domus_testkit_cluster_start(cluster, members[0].node), 0);
     domt_member_start_client(&members[0]);
     domt_pass_time(cluster, PASS);
-    domt_expect_event(&members[0], DOMUS_NATS_CONNECTED, 0);
+    domt_member_expect_event(&members[0], DOMUS_NATS_CONNECTED, 0);
     domt_member_subscribe(&members[0], "numbers", NULL);
     domt_pass_time(cluster, PASS);
     ck_assert_int_eq(domus_testkit_cluster_crash(cluster, members[0].node, true), 0);
@@ -448,10 +448,10 @@ DOMT_TEST(suspended_node_goes_on_with_what_has_come)
     domt_pass_time(cluster, 10 * DOMT_SECOND);
     before_ns = domus_testkit_now_ns(members[0].kit);
     ck_assert_int_eq(domus_testkit_cluster_resume(cluster, members[0].node, DOMUS_CLOCK_STOOD), 0);
-    domt_expect_event(&members[0], DOMUS_NATS_DISCONNECTED, -ETIMEDOUT);
+    domt_member_expect_event(&members[0], DOMUS_NATS_DISCONNECTED, -ETIMEDOUT);
     domt_pass_time(cluster, DOMT_SECOND);
     ck_assert_uint_eq(domus_testkit_now_ns(members[0].kit), before_ns + DOMT_SECOND);
-    domt_expect_event(&members[0], DOMUS_NATS_CONNECTED, 0);
+    domt_member_expect_event(&members[0], DOMUS_NATS_CONNECTED, 0);
     domus_testkit_cluster_free(cluster);
 }
 

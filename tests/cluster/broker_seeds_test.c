@@ -261,7 +261,7 @@ static void check_sum_of_message_counts(const struct run *run)
                       counts->delivered + counts->lost_down + counts->lost_mailbox + counts->ended);
 }
 
-static void run_seed(struct run *run, uint64_t seed, bool breaks)
+static void run_simulation_of_seed(struct run *run, uint64_t seed, bool breaks)
 {
     domus_testkit_cluster_options options = {.servers = SERVERS};
 
@@ -305,8 +305,8 @@ static int run_seed_twice_and_compare(uint64_t seed, void *context)
     static struct run first, second;
     uint64_t *digests = context;
 
-    run_seed(&first, seed, true);
-    run_seed(&second, seed, true);
+    run_simulation_of_seed(&first, seed, true);
+    run_simulation_of_seed(&second, seed, true);
     ck_assert_msg(strcmp(first.trace, second.trace) == 0, "two traces of seed %llu",
                   (unsigned long long)seed);
     ck_assert_uint_eq(first.digest, second.digest);
@@ -331,7 +331,7 @@ static int run_seed_with_hard_faults(uint64_t seed, void *context)
     static struct run run;
     domus_testkit_cluster_counts *sum = context;
 
-    run_seed(&run, seed, true);
+    run_simulation_of_seed(&run, seed, true);
     free(run.trace);
     sum->delivered += run.counts.delivered;
     sum->lost_up += run.counts.lost_up;
@@ -347,7 +347,7 @@ DOMT_TEST(no_message_comes_twice_or_overtakes_whatever_breaks)
 {
     domus_testkit_cluster_counts sum = {0};
 
-    ck_assert_int_eq(domus_testkit_sweep(1000, DOMT_SCALE(domt_more_if_long(200), 20),
+    ck_assert_int_eq(domus_testkit_sweep(1000, DOMT_SCALE(domt_tenfold_if_tests_are_long(200), 20),
                                          run_seed_with_hard_faults, &sum, NULL),
                      0);
     if (getenv("DOMUS_SEED") != NULL || DOMT_SANITIZED)
@@ -366,7 +366,7 @@ static int run_seed_with_mild_faults(uint64_t seed, void *context)
 {
     static struct run run;
 
-    run_seed(&run, seed, false);
+    run_simulation_of_seed(&run, seed, false);
     free(run.trace);
     ck_assert_uint_eq(run.counts.disconnects, 0);
     for (uint32_t number = 0; number < MESSAGES; number++) {
@@ -379,7 +379,7 @@ static int run_seed_with_mild_faults(uint64_t seed, void *context)
 
 DOMT_TEST(each_copy_is_delivered_or_told_as_lost)
 {
-    ck_assert_int_eq(domus_testkit_sweep(1, DOMT_SCALE(domt_more_if_long(200), 20),
+    ck_assert_int_eq(domus_testkit_sweep(1, DOMT_SCALE(domt_tenfold_if_tests_are_long(200), 20),
                                          run_seed_with_mild_faults, NULL, NULL),
                      0);
 }
@@ -392,7 +392,7 @@ static double cpu_seconds_of_process(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-DOMT_TEST(simulation_is_quick)
+DOMT_TEST(simulation_of_a_broker_takes_little_cpu_time)
 {
     domus_testkit_cluster_options options = {.servers = 3};
     domt_member members[8];

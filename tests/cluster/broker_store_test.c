@@ -17,8 +17,8 @@ static const char create[] =
     "{\"name\":\"KV_b\",\"subjects\":[\"$KV.b.>\"],\"max_msgs_per_subject\":1,\"max_age\":%" PRIu64
     ",\"allow_direct\":true}";
 
-static domt_heard answer_of_store(domt_member *member, const char *subject, const char *headers,
-                                  const char *text)
+static domt_heard request_and_receive_answer(domt_member *member, const char *subject,
+                                             const char *headers, const char *text)
 {
     domt_member_request(member, subject, headers, text);
     domt_pass_time(member->cluster, PASS);
@@ -30,11 +30,11 @@ static void make_bucket_with_age(domt_member *member, uint64_t age_ns)
     char text[256];
 
     snprintf(text, sizeof text, create, age_ns);
-    domt_heard heard = answer_of_store(member, "$JS.API.STREAM.CREATE.KV_b", NULL, text);
+    domt_heard heard = request_and_receive_answer(member, "$JS.API.STREAM.CREATE.KV_b", NULL, text);
     ck_assert_ptr_nonnull(strstr(heard.payload, "\"config\""));
 }
 
-/* Put a value under a key. Returns its revision; 0 when the answer is an error. */
+/* Returns the revision that an answer of the store brings; 0 when the answer is an error. */
 static uint64_t revision_in_answer(const domt_heard *heard)
 {
     const char *at = strstr(heard->payload, "\"seq\":");
@@ -42,22 +42,23 @@ static uint64_t revision_in_answer(const domt_heard *heard)
     return at != NULL ? strtoull(at + 6, NULL, 10) : 0;
 }
 
+/* Put a value under a key. Returns its revision; 0 when the answer is an error. */
 static uint64_t revision_of_put_value(domt_member *member, const char *key, const char *headers,
                                       const char *value)
 {
     char subject[64];
 
     snprintf(subject, sizeof subject, "$KV.b.%s", key);
-    domt_heard heard = answer_of_store(member, subject, headers, value);
+    domt_heard heard = request_and_receive_answer(member, subject, headers, value);
     return revision_in_answer(&heard);
 }
 
-static domt_heard answer_of_get(domt_member *member, const char *key)
+static domt_heard request_value_of_key(domt_member *member, const char *key)
 {
     char subject[96];
 
     snprintf(subject, sizeof subject, "$JS.API.DIRECT.GET.KV_b.$KV.b.%s", key);
-    return answer_of_store(member, subject, NULL, "");
+    return request_and_receive_answer(member, subject, NULL, "");
 }
 
 DOMT_TEST(key_is_put_got_and_compared)
@@ -69,10 +70,10 @@ DOMT_TEST(key_is_put_got_and_compared)
     domt_member_request(&members[0], "$KV.b.x", NULL, "1");
     domt_pass_time(cluster, PASS);
     /* the put fails, because the bucket does not exist yet */
-    domt_expect_failure(&members[0], -ECONNREFUSED);
+    domt_member_expect_failure(&members[0], -ECONNREFUSED);
     make_bucket_with_age(&members[0], 0);
     make_bucket_with_age(&members[1], 0); /* making the bucket a second time succeeds */
-    ck_assert_uint_eq(answer_of_get(&members[0], "x").status, 404);
+    ck_assert_uint_eq(request_value_of_key(&members[0], "x").status, 404);
     ck_assert_uint_eq(
         revision_of_put_value(&members[0], "x", "Nats-Expected-Last-Subject-Sequence: 0\r\n", "1"),
         1);
@@ -83,7 +84,7 @@ DOMT_TEST(key_is_put_got_and_compared)
     ck_assert_uint_eq(
         revision_of_put_value(&members[1], "x", "Nats-Expected-Last-Subject-Sequence: 1\r\n", "4"),
         3);
-    domt_heard heard = answer_of_get(&members[0], "x");
+    domt_heard heard = request_value_of_key(&members[0], "x");
     ck_assert_str_eq(heard.payload, "4");
     ck_assert_ptr_nonnull(strstr(heard.headers, "Nats-Sequence: 3\r\n"));
     ck_assert_ptr_nonnull(strstr(heard.headers, "Nats-Subject: $KV.b.x\r\n"));
@@ -92,20 +93,22 @@ DOMT_TEST(key_is_put_got_and_compared)
         revision_of_put_value(&members[0], "x", "KV-Operation: PURGE\r\nNats-Rollup: sub\r\n", ""),
         4);
     ck_assert_ptr_nonnull(
-        strstr(answer_of_get(&members[0], "x").headers, "KV-Operation: PURGE\r\n"));
-    heard = answer_of_store(&members[0], "$JS.API.STREAM.MSG.GET.KV_b", NULL, "{\"seq\":2}");
+        strstr(request_value_of_key(&members[0], "x").headers, "KV-Operation: PURGE\r\n"));
+    heard =
+        request_and_receive_answer(&members[0], "$JS.API.STREAM.MSG.GET.KV_b", NULL, "{\"seq\":2}");
     ck_assert_ptr_nonnull(strstr(heard.payload, "\"data\":\"Mw==\""));
     ck_assert_ptr_nonnull(strstr(heard.payload, "\"subject\":\"$KV.b.y\""));
-    heard = answer_of_store(&members[0], "$JS.API.STREAM.MSG.GET.KV_b", NULL, "{\"seq\":1}");
+    heard =
+        request_and_receive_answer(&members[0], "$JS.API.STREAM.MSG.GET.KV_b", NULL, "{\"seq\":1}");
     ck_assert_ptr_nonnull(strstr(heard.payload, "\"err_code\":10037"));
-    heard = answer_of_store(&members[0], "$JS.API.STREAM.INFO.KV_b", NULL, "");
+    heard = request_and_receive_answer(&members[0], "$JS.API.STREAM.INFO.KV_b", NULL, "");
     ck_assert_ptr_nonnull(strstr(heard.payload, "\"messages\":2"));
     ck_assert_ptr_nonnull(strstr(heard.payload, "\"last_seq\":4"));
-    heard = answer_of_store(&members[0], "$JS.API.STREAM.DELETE.KV_b", NULL, "");
+    heard = request_and_receive_answer(&members[0], "$JS.API.STREAM.DELETE.KV_b", NULL, "");
     ck_assert_ptr_nonnull(strstr(heard.payload, "\"success\":true"));
-    heard = answer_of_store(&members[0], "$JS.API.STREAM.INFO.KV_b", NULL, "");
+    heard = request_and_receive_answer(&members[0], "$JS.API.STREAM.INFO.KV_b", NULL, "");
     ck_assert_ptr_nonnull(strstr(heard.payload, "\"err_code\":10059"));
-    heard = answer_of_store(&members[0], "$JS.API.STREAM.NAMES", NULL, "");
+    heard = request_and_receive_answer(&members[0], "$JS.API.STREAM.NAMES", NULL, "");
     ck_assert_ptr_nonnull(strstr(heard.payload, "\"err_code\":10003"));
     domus_testkit_cluster_free(cluster);
 }
@@ -158,9 +161,9 @@ DOMT_TEST(watch_gets_what_is_there_and_what_changes)
     ck_assert_ptr_nonnull(strstr(beat.headers, "Nats-Last-Stream: 5\r\n"));
     ck_assert_int_eq(domus_testkit_cluster_crash(cluster, members[1].node, false), 0);
     domt_pass_time(cluster, 4 * DOMT_SECOND);
-    ck_assert_ptr_nonnull(
-        strstr(answer_of_store(&members[0], "$JS.API.STREAM.INFO.KV_b", NULL, "").payload,
-               "\"consumer_count\":0"));
+    ck_assert_ptr_nonnull(strstr(
+        request_and_receive_answer(&members[0], "$JS.API.STREAM.INFO.KV_b", NULL, "").payload,
+        "\"consumer_count\":0"));
     domus_testkit_cluster_free(cluster);
 }
 
@@ -178,12 +181,12 @@ DOMT_TEST(lease_runs_out_late_and_never_early)
         snprintf(key, sizeof key, "k%u", i);
         ck_assert_uint_ne(revision_of_put_value(&members[0], key, NULL, "x"), 0);
         domt_pass_time(cluster, 480 * DOMT_MS);
-        ck_assert_uint_eq(answer_of_get(&members[0], key).status, 0);
+        ck_assert_uint_eq(request_value_of_key(&members[0], key).status, 0);
         domt_pass_time(cluster, 520 * DOMT_MS);
         /* a little more than 1 s after the put: a late store may still have the entry */
-        late += answer_of_get(&members[0], key).status == 0;
+        late += request_value_of_key(&members[0], key).status == 0;
         domt_pass_time(cluster, 500 * DOMT_MS);
-        ck_assert_uint_eq(answer_of_get(&members[0], key).status, 404);
+        ck_assert_uint_eq(request_value_of_key(&members[0], key).status, 404);
     }
     /* entries are removed up to a second late, so half of the 20 are still there on average */
     ck_assert_uint_ge(late, 3);
@@ -202,16 +205,16 @@ DOMT_TEST(answer_may_be_lost_when_the_change_was_made)
     domus_testkit_cluster_set_store(cluster, &faults);
     domt_member_request(&members[0], "$KV.b.x", NULL, "made");
     domt_pass_time(cluster, 6 * DOMT_SECOND);
-    domt_expect_failure(&members[0], -ETIMEDOUT);
+    domt_member_expect_failure(&members[0], -ETIMEDOUT);
     ck_assert_uint_eq(domus_testkit_cluster_count(cluster).lost_answers, 1);
     faults = (domus_testkit_store_faults){.request_loss_ppm = DOMUS_TESTKIT_PPM};
     domus_testkit_cluster_set_store(cluster, &faults);
     domt_member_request(&members[0], "$KV.b.x", NULL, "not made");
     domt_pass_time(cluster, 6 * DOMT_SECOND);
-    domt_expect_failure(&members[0], -ETIMEDOUT);
+    domt_member_expect_failure(&members[0], -ETIMEDOUT);
     ck_assert_uint_eq(domus_testkit_cluster_count(cluster).lost_requests, 1);
     domus_testkit_cluster_set_store(cluster, &(domus_testkit_store_faults){0});
-    ck_assert_str_eq(answer_of_get(&members[0], "x").payload, "made");
+    ck_assert_str_eq(request_value_of_key(&members[0], "x").payload, "made");
     domus_testkit_cluster_free(cluster);
 }
 
@@ -228,7 +231,7 @@ DOMT_TEST(bucket_outlives_its_servers)
     ck_assert_uint_eq(domus_testkit_cluster_leader(cluster), DOMUS_EVERY);
     domt_pass_time(cluster, 5 * DOMT_SECOND);
     ck_assert_uint_ne(domus_testkit_cluster_leader(cluster), DOMUS_EVERY);
-    ck_assert_str_eq(answer_of_get(&members[0], "x").payload, "kept");
+    ck_assert_str_eq(request_value_of_key(&members[0], "x").payload, "kept");
     /* Neither of two servers that cannot reach each other has a majority of servers. */
     uint32_t other = domus_testkit_cluster_leader(cluster);
     ck_assert_int_eq(domus_testkit_cluster_cut_route(cluster, other, DOMUS_EVERY), 0);
@@ -236,14 +239,14 @@ DOMT_TEST(bucket_outlives_its_servers)
     ck_assert_uint_eq(domus_testkit_cluster_leader(cluster), DOMUS_EVERY);
     domt_member_request(&members[0], "$KV.b.x", NULL, "no");
     domt_pass_time(cluster, PASS);
-    domt_expect_failure(&members[0], -ECONNREFUSED);
+    domt_member_expect_failure(&members[0], -ECONNREFUSED);
     ck_assert_int_eq(domus_testkit_cluster_start_server(cluster, leader), 0);
     domt_pass_time(cluster, 10 * DOMT_SECOND);
     ck_assert_uint_ne(domus_testkit_cluster_leader(cluster), DOMUS_EVERY);
     ck_assert_uint_ne(domus_testkit_cluster_leader(cluster), other);
     domus_testkit_cluster_heal_route(cluster, other, DOMUS_EVERY);
     domt_pass_time(cluster, 5 * DOMT_SECOND);
-    ck_assert_str_eq(answer_of_get(&members[0], "x").payload, "kept");
+    ck_assert_str_eq(request_value_of_key(&members[0], "x").payload, "kept");
     domus_testkit_cluster_free(cluster);
 }
 
@@ -466,7 +469,7 @@ DOMT_TEST(changes_of_a_key_have_one_order)
     /* number of changes that were made, that were refused, and whose result is unknown */
     uint32_t sums[3] = {0};
 
-    ck_assert_int_eq(domus_testkit_sweep(1, DOMT_SCALE(domt_more_if_long(200), 20),
+    ck_assert_int_eq(domus_testkit_sweep(1, DOMT_SCALE(domt_tenfold_if_tests_are_long(200), 20),
                                          run_and_check_history, sums, NULL),
                      0);
     if (getenv("DOMUS_SEED") != NULL || DOMT_SANITIZED)

@@ -18,17 +18,17 @@ typedef struct domt_node {
     uint32_t count;
 } domt_node;
 
-static void release_node(void *payload)
+static void release_tree_node(void *payload)
 {
     domt_node *node = payload;
 
     for (uint32_t i = 0; i < node->count; i++)
-        release_node(&node->children[i]);
+        release_tree_node(&node->children[i]);
     free(node->children);
     free(node->text);
 }
 
-static int write_node(domus_pickle_writer *writer, const void *payload)
+static int write_tree_node(domus_pickle_writer *writer, const void *payload)
 {
     const domt_node *node = payload;
 
@@ -38,11 +38,11 @@ static int write_node(domus_pickle_writer *writer, const void *payload)
         return domus_pickle_put_int(writer, node->number);
     int error = domus_pickle_put_array(writer, node->count);
     for (uint32_t i = 0; i < node->count && error == 0; i++)
-        error = write_node(writer, &node->children[i]);
+        error = write_tree_node(writer, &node->children[i]);
     return error;
 }
 
-static int read_node(domus_pickle_reader *reader, void *payload, uint32_t version)
+static int read_tree_node(domus_pickle_reader *reader, void *payload, uint32_t version)
 {
     domt_node *node = payload;
     uint32_t count = 0;
@@ -61,20 +61,21 @@ static int read_node(domus_pickle_reader *reader, void *payload, uint32_t versio
         return -ENOMEM;
     node->count = count;
     for (uint32_t i = 0; i < count && error == 0; i++)
-        error =
-            domus_pickle_blame_element(reader, read_node(reader, &node->children[i], version), i);
+        error = domus_pickle_blame_element(reader,
+                                           read_tree_node(reader, &node->children[i], version), i);
     return domus_pickle_blame(reader, error, "children");
 }
 
-static const domus_type tree_type = {"tree", sizeof(domt_node), release_node};
+static const domus_type tree_type = {"tree", sizeof(domt_node), release_tree_node};
 static const domus_pickler trees[] = {
-    {.type = &tree_type, .version = 1, .write = write_node, .read = read_node}, {.type = NULL}};
+    {.type = &tree_type, .version = 1, .write = write_tree_node, .read = read_tree_node},
+    {.type = NULL}};
 
 #define READS(list, body) domt_expect_payload_is_read_back(list, body, sizeof(body) - 1)
 #define REFUSED(list, body, error, text)                                                           \
     domt_expect_payload_is_refused(list, body, sizeof(body) - 1, error, text)
 
-DOMT_TEST(functions_write_and_read_a_tree)
+DOMT_TEST(functions_of_a_pickler_write_and_read_a_tree)
 {
     READS(trees, "\x07");
     READS(trees, "\xa3"
@@ -83,7 +84,7 @@ DOMT_TEST(functions_write_and_read_a_tree)
     READS(trees, "\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\x01");
 }
 
-DOMT_TEST(error_in_a_function_has_its_place)
+DOMT_TEST(error_of_a_pickler_function_names_its_path)
 {
     REFUSED(trees, "\x93\x01\x92\xa1x\xcd\x03\xe9\xa0", -ERANGE,
             "tree.children[1].children[1]: 1001 is not in -1000..1000");
@@ -147,7 +148,7 @@ static int write_nil(domus_pickle_writer *writer, const void *payload)
 }
 
 /* In the text of an error, dots replace the outer part of a path that is too long. */
-DOMT_TEST(path_that_is_too_long_is_cut)
+DOMT_TEST(path_in_an_error_that_is_too_long_is_cut)
 {
     static const domus_type deep_type = {"deep", 0, NULL};
     const domus_pickler list[] = {
@@ -185,7 +186,7 @@ typedef struct domt_every {
     domt_part part;
 } domt_every;
 
-static void release_every(void *payload)
+static void release_struct_of_every_kind(void *payload)
 {
     domt_every *every = payload;
 
@@ -194,7 +195,7 @@ static void release_every(void *payload)
     domus_pickle_release(&domt_part_table, &every->part);
 }
 
-static int write_every(domus_pickle_writer *writer, const void *payload)
+static int write_struct_of_every_kind(domus_pickle_writer *writer, const void *payload)
 {
     const domt_every *every = payload;
 
@@ -221,7 +222,7 @@ static int write_every(domus_pickle_writer *writer, const void *payload)
     return domus_pickle_put_map(writer, 0);
 }
 
-static int read_every(domus_pickle_reader *reader, void *payload, uint32_t version)
+static int read_struct_of_every_kind(domus_pickle_reader *reader, void *payload, uint32_t version)
 {
     domt_every *every = payload;
     uint64_t key = 0;
@@ -252,11 +253,14 @@ static int read_every(domus_pickle_reader *reader, void *payload, uint32_t versi
     return domus_pickle_skip(reader);
 }
 
-static const domus_type every_type = {"every", sizeof(domt_every), release_every};
-static const domus_pickler everys[] = {
-    {.type = &every_type, .version = 1, .write = write_every, .read = read_every}, {.type = NULL}};
+static const domus_type every_type = {"every", sizeof(domt_every), release_struct_of_every_kind};
+static const domus_pickler everys[] = {{.type = &every_type,
+                                        .version = 1,
+                                        .write = write_struct_of_every_kind,
+                                        .read = read_struct_of_every_kind},
+                                       {.type = NULL}};
 
-static domt_every example_of_every(void)
+static domt_every example_of_struct_of_every_kind(void)
 {
     domt_every every = {.flag = true,
                         .number = INT64_MIN,
@@ -272,11 +276,11 @@ static domt_every example_of_every(void)
     return every;
 }
 
-DOMT_TEST(each_function_reads_what_its_twin_wrote)
+DOMT_TEST(each_get_function_reads_what_its_put_function_wrote)
 {
     domus_picklers *picklers = domt_make_picklers(everys);
     char error[DOMUS_PICKLE_ERROR_MAX] = "";
-    domt_every every = example_of_every();
+    domt_every every = example_of_struct_of_every_kind();
     domt_every read;
 
     domus_slice bytes = domt_pickle_payload(picklers, &domt_addresses, &every_type, &every);
@@ -292,7 +296,7 @@ DOMT_TEST(each_function_reads_what_its_twin_wrote)
     ck_assert(domus_endpoint_is_same(&read.endpoint, &every.endpoint));
     ck_assert_uint_eq(read.part.id, 4);
     ck_assert_str_eq(read.part.text, "part");
-    release_every(&read);
+    release_struct_of_every_kind(&read);
     /* the message is cut at each byte, and so within each value */
     for (uint32_t cut = 11; cut < bytes.size; cut++) {
         domus_slice part = bytes;
@@ -304,7 +308,7 @@ DOMT_TEST(each_function_reads_what_its_twin_wrote)
         ck_assert_int_eq(memcmp(&read, zeros, sizeof read), 0);
     }
     domus_slice_free(bytes);
-    release_every(&every);
+    release_struct_of_every_kind(&every);
     domus_picklers_free(picklers);
 }
 

@@ -94,7 +94,7 @@ typedef struct order {
 } order;
 static const domus_type order_type = {.name = "comeback order", .size = sizeof(order)};
 
-static int store_result(domus_stack *stack, void *self_, const domus_answer *answer)
+static int store_result_of_verb(domus_stack *stack, void *self_, const domus_answer *answer)
 {
     user *self = self_;
 
@@ -113,7 +113,7 @@ static int spawn_worker_on_other_node(domus_stack *stack, const user *self)
     ck_assert_int_eq(domus_cluster_find_node(domt_nodes.clusters[self->node],
                                              self->node == A ? "b" : "a", &node),
                      0);
-    return domus_cluster_spawn(stack, node, "worker", NULL, NULL, SECOND, store_result);
+    return domus_cluster_spawn(stack, node, "worker", NULL, NULL, SECOND, store_result_of_verb);
 }
 
 static int make_and_name_router(domus_stack *stack)
@@ -149,9 +149,9 @@ static int on_order_run_verb(domus_stack *stack, void *self_, const void *payloa
 
     switch (((const order *)payload)->verb) {
     case REGISTER:
-        return domus_cluster_register(stack, cluster, "printer", SECOND, store_result);
+        return domus_cluster_register(stack, cluster, "printer", SECOND, store_result_of_verb);
     case FIND:
-        return domus_cluster_find(stack, cluster, "printer", SECOND, store_result);
+        return domus_cluster_find(stack, cluster, "printer", SECOND, store_result_of_verb);
     case SPAWN:
         return spawn_worker_on_other_node(stack, self);
     case MAKE_ROUTER:
@@ -159,15 +159,16 @@ static int on_order_run_verb(domus_stack *stack, void *self_, const void *payloa
     case WATCH_ROUTER:
         return domus_watch_actor(stack, address_of_named_router(stack), NULL);
     case ASK_ROUTER:
-        return domus_ask(stack, address_of_named_router(stack), &quick_type, &what, store_result);
+        return domus_ask(stack, address_of_named_router(stack), &quick_type, &what,
+                         store_result_of_verb);
     case ASK:
-        return domus_ask(stack, self->worker, &quick_type, &what, store_result);
+        return domus_ask(stack, self->worker, &quick_type, &what, store_result_of_verb);
     default:
-        return domus_ask(stack, self->worker, &slow_type, &what, store_result);
+        return domus_ask(stack, self->worker, &slow_type, &what, store_result_of_verb);
     }
 }
 
-static int on_lost_count_name(domus_stack *stack, void *self_, const void *payload)
+static int on_lost_count_lost_name(domus_stack *stack, void *self_, const void *payload)
 {
     const user *self = self_;
 
@@ -180,7 +181,7 @@ static const domus_behaviour using = {
     .name = "user",
     .state_size = sizeof(user),
     .on = (const domus_on[]){{&order_type, on_order_run_verb, 0},
-                             {&domus_cluster_lost_type, on_lost_count_name, 0},
+                             {&domus_cluster_lost_type, on_lost_count_lost_name, 0},
                              {&domus_down_type, on_down_record_reason, 0},
                              {NULL, NULL, 0}},
 };
@@ -210,7 +211,7 @@ static void open_cluster_of_node(uint32_t node)
 static void begin_with_nodes_a_and_b(void)
 {
     memset(&world, 0, sizeof world);
-    domt_nodes_make_cluster(7, 1);
+    domt_nodes_make_simulated_cluster(7, 1);
     /* start times begin at 100, so that a later start can have a smaller one */
     domt_nodes.starts = 100;
     open_cluster_of_node(domt_nodes_add_node(1));
@@ -228,14 +229,14 @@ static void send_order_to_user(uint32_t index, uint32_t verb)
                      0);
 }
 
-static int result_of_order(uint32_t index, uint32_t verb)
+static int result_of_order_to_user(uint32_t index, uint32_t verb)
 {
     send_order_to_user(index, verb);
     domt_nodes_advance_time(SECOND);
     return world.results[index];
 }
 
-static bool does_a_know_b(void)
+static bool does_node_a_know_node_b(void)
 {
     domus_node node;
 
@@ -259,28 +260,28 @@ static domi_link *find_first_link_of_gateway(const domus_cluster *cluster, uint3
 DOMT_TEST(ask_over_one_link_outlives_the_new_session_of_another)
 {
     begin_with_nodes_a_and_b();
-    ck_assert(does_a_know_b());
+    ck_assert(does_node_a_know_node_b());
     for (uint32_t i = FIRST_OF_B; i <= SECOND_OF_B; i++) {
-        ck_assert_int_eq(result_of_order(i, SPAWN), 0);
-        ck_assert_int_eq(result_of_order(i, ASK), 0);
+        ck_assert_int_eq(result_of_order_to_user(i, SPAWN), 0);
+        ck_assert_int_eq(result_of_order_to_user(i, ASK), 0);
     }
     ck_assert_int_eq(domus_testkit_cluster_cut(domt_nodes.sim, domt_nodes.numbers[B], DOMUS_EVERY,
                                                DOMUS_BOTH_WAYS, DOMUS_CUT_LOSES),
                      0);
     domt_nodes_advance_time(2 * SECOND);
-    ck_assert(!does_a_know_b());
+    ck_assert(!does_node_a_know_node_b());
     ck_assert_int_eq(domus_testkit_cluster_heal(domt_nodes.sim, domt_nodes.numbers[B], DOMUS_EVERY,
                                                 DOMUS_BOTH_WAYS),
                      0);
     domt_nodes_advance_time(5 * SECOND);
-    ck_assert(does_a_know_b());
+    ck_assert(does_node_a_know_node_b());
     send_order_to_user(FIRST_OF_B, ASK_SLOWLY);
     domt_nodes_advance_time(100 * MS);
     (void)domi_link_end_session(
         find_first_link_of_gateway(domt_nodes.clusters[B], 1,
                                    domus_cluster_here(domt_nodes.clusters[A]).id),
         true);
-    ck_assert_int_eq(result_of_order(SECOND_OF_B, ASK), 0);
+    ck_assert_int_eq(result_of_order_to_user(SECOND_OF_B, ASK), 0);
     ck_assert_int_eq(world.results[FIRST_OF_B], 0);
     domt_nodes_free_all();
 }
@@ -288,11 +289,11 @@ DOMT_TEST(ask_over_one_link_outlives_the_new_session_of_another)
 DOMT_TEST(watch_of_a_remote_router_does_not_end_its_address)
 {
     begin_with_nodes_a_and_b();
-    (void)result_of_order(FIRST_OF_B, MAKE_ROUTER);
+    (void)result_of_order_to_user(FIRST_OF_B, MAKE_ROUTER);
     ck_assert_uint_eq(world.router.home, DOMUS_REMOTE_ROUTER);
-    (void)result_of_order(OF_A, WATCH_ROUTER);
+    (void)result_of_order_to_user(OF_A, WATCH_ROUTER);
     ck_assert_int_eq(world.told, -EOPNOTSUPP);
-    ck_assert_int_eq(result_of_order(OF_A, ASK_ROUTER), 0);
+    ck_assert_int_eq(result_of_order_to_user(OF_A, ASK_ROUTER), 0);
     domt_nodes_free_all();
 }
 
@@ -301,18 +302,18 @@ DOMT_TEST(watch_of_a_remote_router_does_not_end_its_address)
 DOMT_TEST(node_that_slept_over_its_lease_has_lost_its_names)
 {
     begin_with_nodes_a_and_b();
-    ck_assert_int_eq(result_of_order(OF_A, REGISTER), 0);
+    ck_assert_int_eq(result_of_order_to_user(OF_A, REGISTER), 0);
     ck_assert_int_eq(domus_testkit_cluster_suspend(domt_nodes.sim, domt_nodes.numbers[A]), 0);
     domt_nodes_advance_time(2500 * MS);
-    ck_assert_int_eq(result_of_order(FIRST_OF_B, REGISTER), 0);
+    ck_assert_int_eq(result_of_order_to_user(FIRST_OF_B, REGISTER), 0);
     ck_assert_int_eq(
         domus_testkit_cluster_resume(domt_nodes.sim, domt_nodes.numbers[A], DOMUS_CLOCK_JUMPS), 0);
     domt_nodes_advance_time(3 * SECOND);
     ck_assert_uint_eq(world.lost[OF_A], 1);
     ck_assert_uint_eq(world.lost[FIRST_OF_B], 0);
-    ck_assert_int_eq(result_of_order(OF_A, FIND), 0);
+    ck_assert_int_eq(result_of_order_to_user(OF_A, FIND), 0);
     ck_assert(domus_address_is_remote(world.found));
-    ck_assert_int_eq(result_of_order(OF_A, REGISTER), -EEXIST);
+    ck_assert_int_eq(result_of_order_to_user(OF_A, REGISTER), -EEXIST);
     domt_nodes_free_all();
 }
 
@@ -323,16 +324,16 @@ DOMT_TEST(lost_name_can_be_had_again)
 
     for (uint32_t i = 0; i < 2; i++) {
         begin_with_nodes_a_and_b();
-        ck_assert_int_eq(result_of_order(OF_A, REGISTER), 0);
+        ck_assert_int_eq(result_of_order_to_user(OF_A, REGISTER), 0);
         ck_assert_int_eq(domus_testkit_cluster_stop_server(domt_nodes.sim, 0), 0);
         domt_nodes_advance_time(3 * SECOND);
         ck_assert_uint_eq(world.lost[OF_A], 1);
         ck_assert_int_eq(domus_testkit_cluster_start_server(domt_nodes.sim, 0), 0);
         domt_nodes_advance_time(8 * SECOND);
-        ck_assert_int_eq(result_of_order(takers[i], FIND), -ENOENT);
-        ck_assert_int_eq(result_of_order(takers[i], REGISTER), 0);
-        ck_assert_int_eq(result_of_order(FIRST_OF_B, FIND), 0);
-        ck_assert_int_eq(result_of_order(takers[1 - i], REGISTER), -EEXIST);
+        ck_assert_int_eq(result_of_order_to_user(takers[i], FIND), -ENOENT);
+        ck_assert_int_eq(result_of_order_to_user(takers[i], REGISTER), 0);
+        ck_assert_int_eq(result_of_order_to_user(FIRST_OF_B, FIND), 0);
+        ck_assert_int_eq(result_of_order_to_user(takers[1 - i], REGISTER), -EEXIST);
         domt_nodes_free_all();
     }
 }
@@ -342,18 +343,18 @@ DOMT_TEST(lost_name_can_be_had_again)
 DOMT_TEST(node_whose_clock_was_set_back_begins_anew)
 {
     begin_with_nodes_a_and_b();
-    ck_assert(does_a_know_b());
+    ck_assert(does_node_a_know_node_b());
     ck_assert_int_eq(domus_testkit_cluster_crash(domt_nodes.sim, domt_nodes.numbers[B], true), 0);
     domus_cluster_close(domt_nodes.clusters[B]);
     domt_nodes_advance_time(2 * SECOND);
-    ck_assert(!does_a_know_b());
+    ck_assert(!does_node_a_know_node_b());
     ck_assert_int_eq(domus_testkit_cluster_start(domt_nodes.sim, domt_nodes.numbers[B]), 0);
     domt_nodes.starts = 50; /* the next start of node b has a smaller time than the one before */
     open_cluster_of_node(B);
     domt_nodes_advance_time(3 * SECOND);
-    ck_assert(does_a_know_b());
-    ck_assert_int_eq(result_of_order(OF_A, SPAWN), 0);
-    ck_assert_int_eq(result_of_order(OF_A, ASK), 0);
+    ck_assert(does_node_a_know_node_b());
+    ck_assert_int_eq(result_of_order_to_user(OF_A, SPAWN), 0);
+    ck_assert_int_eq(result_of_order_to_user(OF_A, ASK), 0);
     domt_nodes_free_all();
 }
 
@@ -396,49 +397,49 @@ DOMT_TEST(node_that_has_ended_is_not_in_the_metrics)
  * has only refused a message goes on. The test makes the allocation fail in the link of a real
  * node. */
 
-static domi_link *find_link_of_a(void)
+static domi_link *find_link_of_a_to_stranger(void)
 {
     return find_first_link_of_gateway(domt_holder.cluster, 0, DOMT_STRANGER);
 }
 
-static void begin_with_part_of_stranger(void)
+static void begin_world_with_part_of_stranger(void)
 {
     domt_holder_begin_world();
     domt_holder_give_part_to_stranger(0);
     domt_holder_advance_and_send(50 * DOMT_MS);
     domt_holder_order_user(DOMT_NOTICE, 0, 1, 1, 10);
     DOMT_HOLD_HEARD(1);
-    ck_assert_uint_eq(find_link_of_a()->next.size, 0);
+    ck_assert_uint_eq(find_link_of_a_to_stranger()->next.size, 0);
 }
 
 DOMT_TEST(link_that_lost_an_answer_is_given_up)
 {
-    begin_with_part_of_stranger();
-    uint64_t session = find_link_of_a()->session;
+    begin_world_with_part_of_stranger();
+    uint64_t session = find_link_of_a_to_stranger()->session;
     domi_wire_envelope question = domt_holder.heard[0].envelope;
     /* the real node has no parts of grains, so it returns this ask */
     question.kind = DOMI_TO_GRAIN_ASK;
     question.id = 5;
     domt_holder_queue_envelope(&question);
-    find_link_of_a()->next.error = -ENOMEM;
+    find_link_of_a_to_stranger()->next.error = -ENOMEM;
     domt_holder_advance_and_send(10 * DOMT_MS);
     ck_assert_uint_eq(domt_holder.answers[DOMI_TO_RETURN], 0);
-    ck_assert_uint_eq(find_link_of_a()->session, session + 1);
-    ck_assert(find_link_of_a()->is_broken && !find_link_of_a()->is_torn);
+    ck_assert_uint_eq(find_link_of_a_to_stranger()->session, session + 1);
+    ck_assert(find_link_of_a_to_stranger()->is_broken && !find_link_of_a_to_stranger()->is_torn);
     domt_holder_end_world();
 }
 
 DOMT_TEST(link_that_refused_a_message_goes_on)
 {
-    begin_with_part_of_stranger();
-    uint64_t session = find_link_of_a()->session;
-    find_link_of_a()->next.error = -ENOMEM;
+    begin_world_with_part_of_stranger();
+    uint64_t session = find_link_of_a_to_stranger()->session;
+    find_link_of_a_to_stranger()->next.error = -ENOMEM;
     domt_holder_order_user(DOMT_NOTICE, 0, 2, 1, 10);
     ck_assert_uint_eq(domus_cluster_count(domt_holder.cluster).refused, 1);
     domt_holder_order_user(DOMT_NOTICE, 0, 3, 1, 10);
     domt_holder_advance_and_send(2 * DOMT_BEAT_NS);
     DOMT_HOLD_HEARD(1, 3);
-    ck_assert_uint_eq(find_link_of_a()->session, session);
+    ck_assert_uint_eq(find_link_of_a_to_stranger()->session, session);
     domt_holder_end_world();
 }
 

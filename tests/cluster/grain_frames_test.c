@@ -19,31 +19,31 @@
 
 /* The link to the other node is full when the second message is sent, and the first message is
  * returned later. */
-DOMT_TEST(what_comes_back_goes_before_a_message_that_had_no_room)
+DOMT_TEST(returned_message_goes_before_one_that_had_no_room)
 {
     domt_holder_begin_world();
     domt_holder_give_part_to_stranger(1);
     domt_holder_order_user(DOMT_NOTICE, 0, 1, 3, 3000);
-    ck_assert_uint_eq(domt_holder_count_waiting(), 3);
+    ck_assert_uint_eq(domt_holder_count_waiting_messages(), 3);
     domt_holder_fill_link_to_stranger();
     domt_holder_give_part_to_stranger(0);
     domt_holder_advance_and_send(50 * DOMT_MS);
     DOMT_HOLD_HEARD(1);
-    ck_assert_uint_eq(domt_holder_count_waiting(), 2);
-    domt_holder_return_message(&domt_holder.heard[0].envelope);
+    ck_assert_uint_eq(domt_holder_count_waiting_messages(), 2);
+    domt_holder_queue_returned_message(&domt_holder.heard[0].envelope);
     domt_holder_advance_and_send(200 * DOMT_MS);
     DOMT_HOLD_HEARD(1);
-    ck_assert_uint_eq(domt_holder_count_waiting(), 3);
+    ck_assert_uint_eq(domt_holder_count_waiting_messages(), 3);
     domt_holder.is_deaf = false;
     domt_holder_advance_and_send(200 * DOMT_MS);
     DOMT_HOLD_HEARD(1, 1, 2, 3);
-    ck_assert_uint_eq(domt_holder_count_waiting(), 0);
+    ck_assert_uint_eq(domt_holder_count_waiting_messages(), 0);
     domt_holder_end_world();
 }
 
 /* Two messages come back when no message waits. The link is full then, and a third message is sent
  * before the gateway has looked at the table of parts, or between two looks. */
-DOMT_TEST(what_is_sent_goes_behind_what_came_back_and_had_no_room)
+DOMT_TEST(new_message_goes_behind_returned_ones_that_had_no_room)
 {
     for (uint64_t later_ns = 0; later_ns <= 150 * DOMT_MS; later_ns += 50 * DOMT_MS) {
         domt_holder_begin_world();
@@ -54,22 +54,22 @@ DOMT_TEST(what_is_sent_goes_behind_what_came_back_and_had_no_room)
         DOMT_HOLD_HEARD(1, 2);
         domt_holder_fill_link_to_stranger();
         domt_holder_order_user(DOMT_NOTICE, 1, 0, 1, 3000);
-        domt_holder_return_message(&domt_holder.heard[0].envelope);
-        domt_holder_return_message(&domt_holder.heard[1].envelope);
+        domt_holder_queue_returned_message(&domt_holder.heard[0].envelope);
+        domt_holder_queue_returned_message(&domt_holder.heard[1].envelope);
         domt_holder_advance_and_send(10 * DOMT_MS);
         domt_holder_advance_and_send(later_ns);
-        ck_assert_uint_eq(domt_holder_count_waiting(), 2);
+        ck_assert_uint_eq(domt_holder_count_waiting_messages(), 2);
         domt_holder_order_user(DOMT_NOTICE, 0, 3, 1, 100);
-        ck_assert_uint_eq(domt_holder_count_waiting(), 3);
+        ck_assert_uint_eq(domt_holder_count_waiting_messages(), 3);
         domt_holder.is_deaf = false;
         domt_holder_advance_and_send(200 * DOMT_MS);
         DOMT_HOLD_HEARD(1, 2, 1, 2, 3);
-        ck_assert_uint_eq(domt_holder_count_waiting(), 0);
+        ck_assert_uint_eq(domt_holder_count_waiting_messages(), 0);
         domt_holder_end_world();
     }
 }
 
-DOMT_TEST(what_is_not_taken_goes_back_unless_its_sender_is_full)
+DOMT_TEST(refused_message_goes_back_unless_its_sender_is_full)
 {
     domt_holder_begin_world();
     domt_holder_give_part_to_stranger(0);
@@ -107,15 +107,15 @@ DOMT_TEST(messages_that_wait_are_bounded_in_bytes_and_in_time)
 {
     domt_holder_begin_world();
     domt_holder_order_user(DOMT_NOTICE, 0, 1, 100, 1000);
-    uint64_t held = domt_holder_count_waiting();
+    uint64_t held = domt_holder_count_waiting_messages();
     ck_assert(held > 50 && held < 65);
     ck_assert_uint_eq(domus_cluster_count(domt_holder.cluster).refused, 100 - held);
     domt_holder_order_user(DOMT_ASK, 0, 1, 1, 1000);
     ck_assert_int_eq(domt_holder.error, -ENOBUFS);
     domt_holder_advance_and_send(DOMT_DOWN_NS - 2 * DOMT_BEAT_NS);
-    ck_assert_uint_eq(domt_holder_count_waiting(), held);
+    ck_assert_uint_eq(domt_holder_count_waiting_messages(), held);
     domt_holder_advance_and_send(4 * DOMT_BEAT_NS);
-    ck_assert_uint_eq(domt_holder_count_waiting(), 0);
+    ck_assert_uint_eq(domt_holder_count_waiting_messages(), 0);
     ck_assert_uint_eq(domus_cluster_count(domt_holder.cluster).refused, 101);
     domt_holder_end_world();
 }
@@ -135,7 +135,7 @@ DOMT_TEST(message_that_comes_back_waits_no_longer_than_others)
         ck_assert_int_eq(domt_holder.error, 1);
         domt_holder_advance_and_send(5 * DOMT_BEAT_NS);
         ck_assert_int_eq(domt_holder.error, -EHOSTDOWN);
-        ck_assert_uint_eq(domt_holder_count_waiting(), 0);
+        ck_assert_uint_eq(domt_holder_count_waiting_messages(), 0);
         /* the ask was sent once in each look of the gateway at its table of parts */
         if (fenced == 1)
             ck_assert(domt_holder.count >= 10 && domt_holder.count <= 30);
@@ -150,10 +150,10 @@ DOMT_TEST(ask_that_waits_and_is_cancelled_leaves_the_others)
     domt_holder_begin_world();
     domt_holder_order_user(DOMT_NOTICE, 0, 1, 1, 10);
     domt_holder_order_user(DOMT_ASK, 0, 2, 1, 10);
-    ck_assert_uint_eq(domt_holder_count_waiting(), 2);
+    ck_assert_uint_eq(domt_holder_count_waiting_messages(), 2);
     domt_holder_order_user(DOMT_CANCEL, 0, 0, 0, 0);
     ck_assert_int_eq(domt_holder.error, -ECANCELED);
-    ck_assert_uint_eq(domt_holder_count_waiting(), 1);
+    ck_assert_uint_eq(domt_holder_count_waiting_messages(), 1);
     domt_holder_order_user(DOMT_NOTICE, 0, 3, 1, 10);
     domt_holder_give_part_to_stranger(0);
     domt_holder_advance_and_send(200 * DOMT_MS);
@@ -179,7 +179,7 @@ static uint32_t count_reads_of_parts(void)
     return count;
 }
 
-DOMT_TEST(each_part_that_is_doubted_is_read_once)
+DOMT_TEST(each_doubted_part_is_read_from_the_store_once)
 {
     domt_holder_begin_world();
     ck_assert_uint_eq(count_reads_of_parts(), 0);
@@ -230,7 +230,7 @@ DOMT_TEST(message_that_waits_lets_both_nodes_look_at_its_part)
 
 /* The node has not heard by its watch that the stranger has the part, so it reads the part's
  * entry. */
-DOMT_TEST(entry_that_is_read_counts)
+DOMT_TEST(entry_of_a_part_that_was_read_counts_without_the_watch)
 {
     const domus_testkit_leg lossy = {.loss_ppm = DOMUS_TESTKIT_PPM}, good = {.loss_ppm = 0};
 
@@ -357,7 +357,7 @@ static const domus_cluster_options chosen = {
 static void open_all_nodes(void)
 {
     memset(&world, 0, sizeof world);
-    domt_nodes_make_cluster(1, 1);
+    domt_nodes_make_simulated_cluster(1, 1);
     for (uint32_t i = 0; i < NODES; i++)
         domt_nodes_open_cluster(domt_nodes_add_node(1), chosen);
     domt_nodes_advance_time(2 * SECOND);
@@ -400,7 +400,7 @@ static int error_of_ask_from_node(uint32_t i, uint32_t key, uint64_t within_ns)
  */
 
 /* A node that hears the others, but cannot get its lease, loses its parts to these. */
-DOMT_TEST(node_without_a_lease_is_not_waited_for)
+DOMT_TEST(node_without_a_lease_loses_its_parts)
 {
     open_all_nodes();
     ck_assert_uint_ge(count_parts_of_node(2), 40);

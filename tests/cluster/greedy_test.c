@@ -207,7 +207,7 @@ static void send_notice_to_grain(const unsigned char *bytes, uint32_t size)
 /* --- tests --------------------------------------------------------------------------------------
  */
 
-DOMT_TEST(answers_that_are_not_confirmed_have_a_bound)
+DOMT_TEST(number_of_unconfirmed_answers_to_a_node_is_bounded)
 {
     unsigned char bytes[256];
 
@@ -229,7 +229,7 @@ DOMT_TEST(answers_that_are_not_confirmed_have_a_bound)
     free_link_sim_and_cluster();
 }
 
-DOMT_TEST(messages_that_go_back_have_a_bound)
+DOMT_TEST(number_of_messages_returned_to_a_node_is_bounded)
 {
     unsigned char bytes[256];
 

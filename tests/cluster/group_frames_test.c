@@ -109,7 +109,7 @@ static const domus_behaviour user_behaviour = {
 
 /* --- the stranger ----------------------------------------------------------------------------- */
 
-static void record_told_interest(const domi_wire_envelope *envelope)
+static void record_interest_told_to_stranger(const domi_wire_envelope *envelope)
 {
     size_t used = strlen(world.told);
 
@@ -124,7 +124,7 @@ static void record_told_interest(const domi_wire_envelope *envelope)
 static void record_envelope_to_stranger(const domi_wire_envelope *envelope)
 {
     if (envelope->kind == DOMI_TO_INTEREST)
-        record_told_interest(envelope);
+        record_interest_told_to_stranger(envelope);
     if (envelope->kind == DOMI_TO_HELD)
         world.held = envelope->id;
     if (envelope->kind != DOMI_TO_PUBLISH)
@@ -145,7 +145,7 @@ static void receive_batch_to_stranger(void *context, const domus_testkit_happeni
     if (happening->fate != DOMUS_FATE_DELIVERED || strcmp(happening->subject, world.subject) != 0 ||
         !domi_batch_foot_read(bytes, happening->payload_size, &foot))
         return;
-    domi_link_news news = domi_link_handle_foot(&world.link, &foot, 1);
+    domi_link_news news = domi_link_update_by_received_foot(&world.link, &foot, 1);
     if (news.is_over)
         (void)domi_link_end_session(&world.link, true);
     if (!news.takes)
@@ -299,7 +299,7 @@ DOMT_TEST(node_tells_of_its_first_member_and_when_the_last_has_left)
 }
 
 /* Begin a test in which the stranger has heard of many groups. */
-static void set_up_with_many(void)
+static void set_up_stranger_who_heard_many_groups(void)
 {
     set_up_node_and_stranger();
     send_order_to_user(&join_many_type);
@@ -322,7 +322,7 @@ static void silence_stranger_until_down(void)
 
 /* The stranger may have forgotten the interest of the real node, for instance after an hour of
  * silence between them. */
-DOMT_TEST(node_that_was_down_is_told_again)
+DOMT_TEST(node_that_was_down_is_told_of_members_again)
 {
     set_up_node_and_stranger();
     send_envelope_of_stranger(&(domi_wire_envelope){.kind = DOMI_TO_HELD, .id = 1});
@@ -337,7 +337,7 @@ DOMT_TEST(node_that_was_down_is_told_again)
  * paused for an hour. */
 DOMT_TEST(node_that_has_forgotten_what_it_held_says_so)
 {
-    set_up_with_many();
+    set_up_stranger_who_heard_many_groups();
     advance_with_heartbeats(7 * DOMT_SECOND);
     ck_assert_int_eq(strncmp(world.told, "+many.1999", 10), 0);
     world.told[0] = '\0';
@@ -351,7 +351,7 @@ DOMT_TEST(node_that_has_forgotten_what_it_held_says_so)
  * not sent again, however many there are. */
 DOMT_TEST(node_that_was_down_and_has_forgotten_nothing_hears_what_is_new)
 {
-    set_up_with_many();
+    set_up_stranger_who_heard_many_groups();
     silence_stranger_until_down();
     advance_with_heartbeats(500 * DOMT_MS);
     send_envelope_of_stranger(&(domi_wire_envelope){.kind = DOMI_TO_HELD, .id = MANY + 1});
@@ -399,7 +399,7 @@ DOMT_TEST(changes_behind_a_gap_wait_for_those_before)
     free_link_sim_and_cluster();
 }
 
-DOMT_TEST(interest_that_cannot_be_is_counted)
+DOMT_TEST(malformed_interest_is_counted_as_wrong)
 {
     static const struct {
         const char *records;
@@ -467,7 +467,7 @@ DOMT_TEST(publication_comes_to_members_in_the_name_of_its_publisher)
     free_link_sim_and_cluster();
 }
 
-DOMT_TEST(publication_that_cannot_be_is_counted)
+DOMT_TEST(malformed_publication_is_counted_as_wrong)
 {
     set_up_node_and_stranger();
     PUBLISH("newt\4");   /* the name of a group that is not open on the real node */

@@ -118,7 +118,7 @@ static domus_address spawn_actor_on_node(domus_system *system, uint32_t node,
 }
 
 /* Spawn a publisher and two members on a node, whose threads get them in turn. */
-static void spawn_actors_on(uint32_t node)
+static void spawn_publisher_and_members_on_node(uint32_t node)
 {
     clusters[node] = domt_clusters[node];
     publishers[node] = spawn_actor_on_node(domt_systems[node], node, &publisher);
@@ -134,7 +134,7 @@ static void send_order_to_publisher(domus_system *system, uint32_t node, const d
     ck_assert_int_eq(domus_outside_notice(system, publishers[node], type, &number), 0);
 }
 
-static void wait_for_count(const _Atomic uint64_t *count, uint64_t value)
+static void wait_until_count_reaches(const _Atomic uint64_t *count, uint64_t value)
 {
     for (int i = 0; i < 4000 && atomic_load((_Atomic uint64_t *)(uintptr_t)count) < value; i++)
         nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
@@ -163,8 +163,8 @@ static void zero_counts_and_open_pair(void)
     }
     atomic_store(&disorder, 0);
     domt_pair_open_nodes(2, NULL);
-    spawn_actors_on(0);
-    spawn_actors_on(1);
+    spawn_publisher_and_members_on_node(0);
+    spawn_publisher_and_members_on_node(1);
     wait_for_interest(0);
     wait_for_interest(1);
 }
@@ -178,8 +178,8 @@ DOMT_TEST(members_on_both_nodes_get_each_publication_in_order)
         atomic_store(&taken[0], 0);
         atomic_store(&taken[1], 0);
         send_order_to_publisher(domt_systems[node], node, &domt_tell_type, BURST);
-        wait_for_count(&taken[0], 2 * BURST);
-        wait_for_count(&taken[1], 2 * BURST);
+        wait_until_count_reaches(&taken[0], 2 * BURST);
+        wait_until_count_reaches(&taken[1], 2 * BURST);
         nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
         /* the publishing node's members got each number once: the other node sends none back */
         ck_assert_uint_eq(atomic_load(&taken[0]), 2 * BURST);
@@ -196,7 +196,7 @@ DOMT_TEST(type_without_a_pickler_comes_to_members_here_alone)
 {
     zero_counts_and_open_pair();
     send_order_to_publisher(domt_systems[0], 0, &domt_secret_type, 1);
-    wait_for_count(&secrets[0], 2);
+    wait_until_count_reaches(&secrets[0], 2);
     for (int i = 0; i < 500 && domus_cluster_count(domt_clusters[0]).refused == 0; i++)
         nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
     ck_assert_uint_eq(domus_cluster_count(domt_clusters[0]).refused, 1);
@@ -210,14 +210,14 @@ DOMT_TEST(node_that_has_begun_anew_gets_publications_again)
     domt_pair_end_node_b(true);
     domt_pair_wait_for_state_of_b(DOMUS_NODE_ENDED);
     send_order_to_publisher(domt_systems[0], 0, &domt_tell_type, 5);
-    domt_pair_begin_node_b();
+    domt_pair_open_node_b();
     domt_pair_wait_for_state_of_b(DOMUS_NODE_UP);
-    spawn_actors_on(1);
+    spawn_publisher_and_members_on_node(1);
     wait_for_interest(0);
     uint64_t before = atomic_load(&taken[1]);
     uint64_t refused = domus_cluster_count(domt_clusters[0]).refused;
     send_order_to_publisher(domt_systems[0], 0, &domt_tell_type, BURST);
-    wait_for_count(&taken[1], before + 2 * BURST);
+    wait_until_count_reaches(&taken[1], before + 2 * BURST);
     ck_assert_uint_eq(domus_cluster_count(domt_clusters[0]).refused, refused);
     wait_for_interest(1);
     domt_pair_close_nodes();
@@ -244,7 +244,7 @@ DOMT_TEST(without_servers_a_group_is_that_of_this_system)
         send_order_to_publisher(system, 0, &domt_tell_type, 1);
         nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
     }
-    wait_for_count(&taken[0], 2);
+    wait_until_count_reaches(&taken[0], 2);
     ck_assert_int_ge(domus_system_stop(system), 0);
     domus_cluster_close(clusters[0]);
     domus_system_free(system);
@@ -304,7 +304,7 @@ static const domus_behaviour member_behaviour = {
                              {NULL, NULL, 0}},
 };
 
-static domus_system *system_of(uint32_t node)
+static domus_system *system_of_node(uint32_t node)
 {
     return domus_testkit_system(domus_testkit_cluster_kit(world.sim, world.numbers[node]));
 }
@@ -330,8 +330,9 @@ static void open_node_with_member(uint32_t node)
         .seed = node + 1,
     };
     ck_assert_int_eq(
-        domus_outside_spawn(system_of(node), &member_behaviour, &state, &world.members[node]), 0);
-    ck_assert_msg(domus_cluster_open(system_of(node), &options, error, sizeof error,
+        domus_outside_spawn(system_of_node(node), &member_behaviour, &state, &world.members[node]),
+        0);
+    ck_assert_msg(domus_cluster_open(system_of_node(node), &options, error, sizeof error,
                                      &world.clusters[node]) == 0,
                   "%s", error);
 }
@@ -342,7 +343,8 @@ DOMT_TEST(group_that_is_older_than_its_gateways_is_over_the_cluster)
     for (uint32_t node = 0; node < NODES; node++)
         open_node_with_member(node);
     domt_pass_time(world.sim, 2 * DOMT_SECOND);
-    ck_assert_int_eq(domus_outside_notice(system_of(0), world.members[0], &publish_type, NULL), 0);
+    ck_assert_int_eq(domus_outside_notice(system_of_node(0), world.members[0], &publish_type, NULL),
+                     0);
     domt_pass_time(world.sim, 200 * DOMT_MS);
     ck_assert_uint_eq(world.words[1], 1);
     domus_testkit_cluster_free(world.sim);

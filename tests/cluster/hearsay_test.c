@@ -76,7 +76,7 @@ static const domus_behaviour user = {
 
 /* --- nodes ------------------------------------------------------------------------------------ */
 
-static domus_system *system_of(uint32_t node)
+static domus_system *system_of_node(uint32_t node)
 {
     return domus_testkit_system(domus_testkit_cluster_kit(world.sim, world.numbers[node]));
 }
@@ -96,7 +96,7 @@ static void open_cluster_of_node(uint32_t node)
         .context = domus_testkit_cluster_context(world.sim, world.numbers[node]),
         .seed = 1 + node,
     };
-    ck_assert_msg(domus_cluster_open(system_of(node), &options, error, sizeof error,
+    ck_assert_msg(domus_cluster_open(system_of_node(node), &options, error, sizeof error,
                                      &world.clusters[node]) == 0,
                   "%s", error);
 }
@@ -142,7 +142,7 @@ static void set_up_node_and_gossip(void)
     memset(&world, 0, sizeof world);
     world.sim = domt_cluster_new(7, NULL);
     open_cluster_of_node(0);
-    ck_assert_int_eq(domus_outside_spawn(system_of(0), &user, NULL, &world.user), 0);
+    ck_assert_int_eq(domus_outside_spawn(system_of_node(0), &user, NULL, &world.user), 0);
     domt_member_add_with_client(world.sim, NULL, &world.gossip);
     domi_link_init(&world.link, GOSSIP, domus_cluster_here(world.clusters[0]).id, 0);
     pickle_hello();
@@ -159,7 +159,7 @@ static void free_link_sim_and_clusters(void)
 }
 
 /* Send a hello to the user from actors of `count` invented nodes, from node `first` on. */
-static void send_hellos_of_nodes(uint64_t first, uint32_t count)
+static void send_hellos_of_made_up_nodes(uint64_t first, uint32_t count)
 {
     char subject[64];
     domus_slice batch;
@@ -181,12 +181,12 @@ static void send_hellos_of_nodes(uint64_t first, uint32_t count)
     domus_slice_free(batch);
 }
 
-static int error_of_asked_stranger(void)
+static int error_of_ask_to_last_sender(void)
 {
     const word what = {1};
 
     world.result = 1;
-    ck_assert_int_eq(domus_outside_notice(system_of(0), world.user, &order_type, &what), 0);
+    ck_assert_int_eq(domus_outside_notice(system_of_node(0), world.user, &order_type, &what), 0);
     advance_with_heartbeats(200 * DOMT_MS);
     return world.result;
 }
@@ -194,18 +194,18 @@ static int error_of_asked_stranger(void)
 DOMT_TEST(actor_of_a_node_that_nobody_hears_is_stale_in_the_end)
 {
     set_up_node_and_gossip();
-    send_hellos_of_nodes(FIRST, 1);
+    send_hellos_of_made_up_nodes(FIRST, 1);
     advance_with_heartbeats(200 * DOMT_MS);
     ck_assert_uint_eq(world.hellos, 1);
     ck_assert(domus_address_is_remote(world.stranger));
-    ck_assert_int_eq(error_of_asked_stranger(), -EHOSTDOWN);
+    ck_assert_int_eq(error_of_ask_to_last_sender(), -EHOSTDOWN);
     ck_assert_uint_eq(domus_cluster_nodes(world.clusters[0], NULL, 0), 2);
     advance_with_heartbeats(8 * DOMT_SECOND);
-    ck_assert_int_eq(error_of_asked_stranger(), -ESTALE);
+    ck_assert_int_eq(error_of_ask_to_last_sender(), -ESTALE);
     /* an invented node may be mentioned again after it was forgotten */
-    send_hellos_of_nodes(FIRST, 1);
+    send_hellos_of_made_up_nodes(FIRST, 1);
     advance_with_heartbeats(200 * DOMT_MS);
-    ck_assert_int_eq(error_of_asked_stranger(), -EHOSTDOWN);
+    ck_assert_int_eq(error_of_ask_to_last_sender(), -EHOSTDOWN);
     free_link_sim_and_clusters();
 }
 
@@ -213,7 +213,7 @@ DOMT_TEST(nodes_that_are_made_up_do_not_keep_out_real_ones)
 {
     set_up_node_and_gossip();
     for (uint32_t i = 0; i < 12; i++) {
-        send_hellos_of_nodes(FIRST + 200 * i, 200);
+        send_hellos_of_made_up_nodes(FIRST + 200 * i, 200);
         advance_with_heartbeats(100 * DOMT_MS);
     }
     ck_assert_uint_eq(world.hellos, 2400);

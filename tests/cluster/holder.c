@@ -24,13 +24,13 @@ static const domus_pickle_table table = DOMUS_PICKLE_TABLE(parcel, fields);
 static const domus_pickler picklers[] = {{.type = &parcel_type, .version = 1, .table = &table},
                                          {.type = NULL}};
 
-static int accept_parcel(domus_stack *stack, void *self, const void *payload)
+static int ignore_parcel(domus_stack *stack, void *self, const void *payload)
 {
     return 0;
 }
 
 static const domus_behaviour depot = {
-    .name = "depot", .on = (const domus_on[]){{&parcel_type, accept_parcel, 0}, {NULL, NULL, 0}}};
+    .name = "depot", .on = (const domus_on[]){{&parcel_type, ignore_parcel, 0}, {NULL, NULL, 0}}};
 static const domus_grain_kind kinds[] = {{.name = "depot", .behaviour = &depot}, {.name = NULL}};
 /* two keys of grains, which lie in two different parts */
 static const char *const keys[] = {"k", "other"};
@@ -116,7 +116,7 @@ void domt_holder_queue_envelope(const domi_wire_envelope *envelope)
     ck_assert_int_eq(domi_link_add_envelope(&domt_holder.link, envelope), 0);
 }
 
-void domt_holder_return_message(const domi_wire_envelope *envelope)
+void domt_holder_queue_returned_message(const domi_wire_envelope *envelope)
 {
     domi_wire_envelope back = *envelope;
 
@@ -142,7 +142,7 @@ static void record_parcel_to_stranger(const domi_wire_envelope *envelope)
     memcpy(at->rest, envelope->rest, envelope->rest_size);
     (void)sscanf(number, "no.%5u", &at->number);
     if (domt_holder.returns)
-        domt_holder_return_message(envelope);
+        domt_holder_queue_returned_message(envelope);
 }
 
 static void record_envelope_to_stranger(const domi_wire_envelope *envelope)
@@ -186,7 +186,7 @@ static void receive_batch_to_stranger(void *context, const domus_testkit_happeni
     if (happening->fate != DOMUS_FATE_DELIVERED ||
         strcmp(happening->subject, domt_holder.subject) != 0 ||
         !domi_batch_foot_read(bytes, happening->payload_size, &foot) ||
-        !domi_link_handle_foot(&domt_holder.link, &foot, 1).takes)
+        !domi_link_update_by_received_foot(&domt_holder.link, &foot, 1).takes)
         return;
     while (at < happening->payload_size - DOMI_BATCH_FOOT &&
            domi_envelope_read(bytes, happening->payload_size - DOMI_BATCH_FOOT, &at, &envelope))
@@ -339,7 +339,7 @@ void domt_holder_check_heard_numbers(const uint32_t *numbers, uint32_t count)
         ck_assert_msg(domt_holder.heard[i].number == numbers[i], "another order:%s", shown);
 }
 
-uint64_t domt_holder_count_waiting(void)
+uint64_t domt_holder_count_waiting_messages(void)
 {
     return domus_cluster_count_grains(domt_holder.cluster).waiting;
 }

@@ -68,7 +68,7 @@ void domt_holder_order_user(domt_holder_verb verb, uint32_t key, uint32_t number
 /* Queue an envelope that the stranger sends in the next step; or let it return a message that it
  * has received. */
 void domt_holder_queue_envelope(const domi_wire_envelope *envelope);
-void domt_holder_return_message(const domi_wire_envelope *envelope);
+void domt_holder_queue_returned_message(const domi_wire_envelope *envelope);
 
 /* Write into the store that the stranger has the part of a key. */
 void domt_holder_give_part_to_stranger(uint32_t key);
@@ -78,7 +78,7 @@ void domt_holder_give_part_to_stranger(uint32_t key);
 void domt_holder_fill_link_to_stranger(void);
 
 /* Returns how many messages of the real node wait for their parts. */
-uint64_t domt_holder_count_waiting(void);
+uint64_t domt_holder_count_waiting_messages(void);
 
 /* Check that messages with exactly these numbers have come for the first key, in this order. */
 void domt_holder_check_heard_numbers(const uint32_t *numbers, uint32_t count);

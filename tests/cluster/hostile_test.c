@@ -63,7 +63,7 @@ DOMT_TEST(message_with_turned_bits_is_read_or_refused)
     domt_all all;
 
     domi_random_init(&random, 33);
-    for (uint32_t seed = 0; seed < domt_more_if_long(20); seed++) {
+    for (uint32_t seed = 0; seed < domt_tenfold_if_tests_are_long(20); seed++) {
         domt_all_fill_at_random(&all, seed, seed % 4 == 0 ? 3 : 2);
         domus_slice bytes = domt_pickle_payload(picklers, &domt_addresses, &domt_all_type, &all);
         char *copy = malloc(bytes.size);
@@ -143,7 +143,7 @@ DOMT_TEST(what_msgpack_reads_is_read_and_nothing_else)
     char bytes[40];
 
     domi_random_init(&random, 7);
-    for (uint32_t i = 0; i < domt_more_if_long(300000); i++) {
+    for (uint32_t i = 0; i < domt_tenfold_if_tests_are_long(300000); i++) {
         size_t size = make_random_bytes(&random, bytes);
         int expected = is_read_by_msgpack(bytes, size);
         domus_slice message = domt_make_pickled_message("any", 1, bytes, size);
@@ -236,7 +236,7 @@ DOMT_TEST(message_is_read_on_where_its_page_was_moved)
     ck_assert_ptr_ne(domus_slice_data(*received), before);
     /* frees the memory in which the message came */
     domus_stage_kit_free(kit);
-    ck_assert(domt_are_all_same(&all, &read));
+    ck_assert(domt_all_is_same_as_other(&all, &read));
     ck_assert(domus_slice_equals(read.slice, domus_slice_data(all.slice), all.slice.size));
     domus_slice_free(bytes);
     domt_all_free(&all);

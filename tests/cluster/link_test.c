@@ -163,7 +163,8 @@ static void receive_batch_at_side(uint32_t i, domus_slice bytes)
     uint32_t at = 0;
 
     ck_assert(domi_batch_foot_read(data, bytes.size, &foot));
-    domi_link_news news = domi_link_handle_foot(&world.sides[i].link, &foot, world.now_ns);
+    domi_link_news news =
+        domi_link_update_by_received_foot(&world.sides[i].link, &foot, world.now_ns);
     if (news.is_over)
         break_link_of_side(i, true);
     while (news.takes && at < bytes.size - DOMI_BATCH_FOOT) {
@@ -173,7 +174,7 @@ static void receive_batch_at_side(uint32_t i, domus_slice bytes)
     plan_flush_of_side(i);
 }
 
-static void tick_link_of_side(uint32_t i)
+static void send_owed_and_resent_batches_of_side(uint32_t i)
 {
     domi_link *link = &world.sides[i].link;
     uint64_t cursor = 0;
@@ -188,7 +189,7 @@ static void tick_link_of_side(uint32_t i)
     world.sides[i].tick_ns = world.now_ns + 20 * MS;
 }
 
-static void beat_or_break_link(uint32_t i)
+static void send_heartbeat_or_break_link(uint32_t i)
 {
     const domi_link *link = &world.sides[i].link;
 
@@ -227,9 +228,9 @@ static void advance_one_ms(void)
         if (world.sides[i].flush_ns <= world.now_ns)
             flush_link_of_side(i, false);
         if (world.sides[i].tick_ns <= world.now_ns)
-            tick_link_of_side(i);
+            send_owed_and_resent_batches_of_side(i);
         if (world.sides[i].beat_ns <= world.now_ns)
-            beat_or_break_link(i);
+            send_heartbeat_or_break_link(i);
     }
 }
 
@@ -306,7 +307,7 @@ static void check_link_still_delivers(uint64_t seed)
     check_messages_are_settled(seed);
 }
 
-DOMT_TEST(nothing_is_lost_without_faults)
+DOMT_TEST(no_message_is_lost_without_faults)
 {
     set_up_sides_of_link(1);
     advance_with_random_messages(3 * SECOND, true);
@@ -319,7 +320,7 @@ DOMT_TEST(nothing_is_lost_without_faults)
 
 DOMT_TEST(what_a_bad_channel_loses_is_sent_again)
 {
-    for (uint64_t seed = 1; seed <= domt_more_if_long(30); seed++) {
+    for (uint64_t seed = 1; seed <= domt_tenfold_if_tests_are_long(30); seed++) {
         set_up_sides_of_link(seed);
         world.loss = (uint32_t)random_below(30);
         world.doubles = (uint32_t)random_below(30);
@@ -333,9 +334,9 @@ DOMT_TEST(what_a_bad_channel_loses_is_sent_again)
     }
 }
 
-DOMT_TEST(sides_that_give_up_find_together_again)
+DOMT_TEST(sides_that_gave_their_link_up_agree_again)
 {
-    for (uint64_t seed = 1; seed <= domt_more_if_long(60); seed++) {
+    for (uint64_t seed = 1; seed <= domt_tenfold_if_tests_are_long(60); seed++) {
         set_up_sides_of_link(seed);
         for (uint32_t round = 0; round < 6; round++) {
             world.loss = random_below(3) == 0 ? 100 : (uint32_t)random_below(40);
@@ -403,7 +404,7 @@ DOMT_TEST(ask_of_a_new_session_is_answered)
     free_packets_and_links();
 }
 
-/* Add a notice to a link. Returns the error of domi_link_attach_to_house(). */
+/* Add a notice to a link. Returns the error of domi_link_add_envelope(). */
 static int error_of_added_notice(domi_link *link)
 {
     const domi_wire_envelope envelope = {.kind = DOMI_TO_NOTICE};
@@ -441,7 +442,7 @@ DOMT_TEST(link_that_lost_a_batch_for_want_of_memory_is_given_up)
 
 /* When memory for the first envelope is missing, that envelope is refused, and nothing else is
  * lost. */
-DOMT_TEST(link_that_lost_nothing_goes_on)
+DOMT_TEST(link_whose_first_envelope_had_no_memory_goes_on)
 {
     domi_link link;
 

@@ -22,7 +22,7 @@ uint64_t domt_random_below(uint64_t below)
 
 /* --- nodes ------------------------------------------------------------------------------------ */
 
-void domt_nodes_make_cluster(uint64_t seed, uint32_t servers)
+void domt_nodes_make_simulated_cluster(uint64_t seed, uint32_t servers)
 {
     const domus_testkit_cluster_options options = {.servers = servers, .untraced = true};
 
@@ -53,7 +53,7 @@ uint32_t domt_nodes_add_node(uint32_t threads)
 void domt_nodes_begin_three_nodes(uint64_t seed, uint32_t servers, bool clocks_differ,
                                   void (*start)(uint32_t node))
 {
-    domt_nodes_make_cluster(seed, servers);
+    domt_nodes_make_simulated_cluster(seed, servers);
     domt_nodes.start = start;
     for (uint32_t i = 0; i < 3; i++) {
         uint32_t threads = 1 + (uint32_t)domt_random_below(3);
@@ -160,7 +160,7 @@ static void draw_and_set_store_faults(domus_testkit_cluster *sim)
     (void)domus_testkit_cluster_set_store(sim, &faults);
 }
 
-void domt_nodes_draw_fault(void)
+void domt_nodes_cause_random_fault(void)
 {
     domus_testkit_cluster *sim = domt_nodes.sim;
     uint32_t node = domt_nodes.numbers[domt_random_below(domt_nodes.count)];
@@ -203,7 +203,7 @@ void domt_nodes_live_through_faults(void (*crash_node)(uint32_t node))
 {
     for (uint32_t round = 0; round < 4; round++) {
         for (uint64_t i = 1 + domt_random_below(2); i > 0; i--)
-            domt_nodes_draw_fault();
+            domt_nodes_cause_random_fault();
         domt_nodes_advance_time(domt_random_below(1500 * MS));
         if (domt_random_below(2) == 0)
             domt_nodes_heal_faults();

@@ -32,7 +32,7 @@ extern domt_nodes_state domt_nodes;
 uint64_t domt_random_below(uint64_t below);
 
 /* Make the simulated cluster, without nodes. */
-void domt_nodes_make_cluster(uint64_t seed, uint32_t servers);
+void domt_nodes_make_simulated_cluster(uint64_t seed, uint32_t servers);
 
 /* Add a node with a system of `threads` threads, whose clock is right. Returns its index. */
 uint32_t domt_nodes_add_node(uint32_t threads);
@@ -62,7 +62,7 @@ void domt_nodes_spawn_actor(uint32_t node, const domus_behaviour *behaviour, con
 void domt_nodes_advance_time(uint64_t ns);
 
 /* Draw a fault for one of the nodes or servers; or heal all faults that can be drawn. */
-void domt_nodes_draw_fault(void);
+void domt_nodes_cause_random_fault(void);
 void domt_nodes_heal_faults(void);
 
 /* Make a node crash, and start it again within two seconds. */

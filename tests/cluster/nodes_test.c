@@ -24,7 +24,7 @@ static uint64_t monotonic_ns(void)
     return (uint64_t)now.tv_sec * DOMT_SECOND + (uint64_t)now.tv_nsec;
 }
 
-static void wait_for_count(_Atomic uint64_t *count, uint64_t least)
+static void wait_until_count_reaches(_Atomic uint64_t *count, uint64_t least)
 {
     /* wait for at most 40 s, because the machine may be busy */
     for (int i = 0; i < 8000 && atomic_load(count) < least; i++)
@@ -64,7 +64,7 @@ DOMT_TEST(a_foreign_thread_is_answered)
     domt_pair_close_nodes();
 }
 
-DOMT_TEST(notices_come_in_order)
+DOMT_TEST(notices_to_another_node_come_in_order)
 {
     domt_pair_open_nodes(2, NULL);
     domus_address worker = domt_spawn_worker_on_b();
@@ -76,7 +76,7 @@ DOMT_TEST(notices_come_in_order)
             nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
         ck_assert_int_eq(error, 0);
     }
-    wait_for_count(&domt_told, 20000);
+    wait_until_count_reaches(&domt_told, 20000);
     ck_assert_uint_eq(atomic_load(&domt_disorder), 0);
     domt_pair_close_nodes();
 }
@@ -100,7 +100,7 @@ DOMT_TEST(senders_are_answered_and_passed_on_to)
     domt_pair_close_nodes();
 }
 
-DOMT_TEST(an_ask_fails_within_its_time)
+DOMT_TEST(an_ask_to_another_node_fails_within_its_time)
 {
     domt_pair_open_nodes(2, NULL);
     domus_address worker = domt_spawn_worker_on_b();
@@ -128,7 +128,7 @@ static void expect_down_of_actor(domus_address who, int reason)
     ck_assert_int_eq(heard.reason, reason);
 }
 
-DOMT_TEST(watches_hear_of_ends)
+DOMT_TEST(watchers_hear_of_ends_on_another_node)
 {
     domt_pair_open_nodes(2, NULL);
     domus_address worker = domt_spawn_worker_on_b(), other = domt_spawn_worker_on_b();
@@ -158,7 +158,7 @@ DOMT_TEST(a_node_that_is_silent_is_down)
     ck_assert_uint_lt(monotonic_ns() - begin_ns, 2 * DOMT_SECOND);
     ck_assert_int_eq(domt_ask_from_node_a(worker, &domt_twice_type, 1, DOMT_SECOND, NULL),
                      -EHOSTDOWN);
-    domt_pair_begin_node_b();
+    domt_pair_open_node_b();
     for (int i = 0; i < 1000; i++) { /* repeats until the earlier start of node b has ended */
         if (domt_ask_from_node_a(worker, &domt_twice_type, 1, DOMT_SECOND, NULL) == -ESTALE)
             break;
@@ -392,7 +392,7 @@ DOMT_TEST(cluster_without_tables_is_closed_behind_its_system)
 
 /* Gateways would refuse these options only after the start, each on its own thread, so the joiner
  * refuses them before. */
-DOMT_TEST(numbers_are_checked_before_anything_is_opened)
+DOMT_TEST(options_of_a_cluster_are_checked_before_it_is_opened)
 {
     domus_cluster_options options = {.name = "numbers", .addresses_max = 255};
     char error[100] = "";

@@ -201,7 +201,7 @@ static void close_port_and_free_system(void)
     domus_system_free(system_);
 }
 
-DOMT_TEST(a_path_is_there_as_long_as_the_node_is)
+DOMT_TEST(path_of_the_cluster_is_there_as_long_as_its_node)
 {
     start_system_with_user();
     ck_assert_uint_eq(status_of_requested_path("GET /cluster"), 404);
@@ -240,7 +240,7 @@ DOMT_TEST(a_path_is_there_as_long_as_the_node_is)
     close_port_and_free_system();
 }
 
-DOMT_TEST(names_are_listed_in_parts)
+DOMT_TEST(names_of_a_cluster_are_listed_in_parts)
 {
     static domus_cluster_name names[400];
 
@@ -436,7 +436,7 @@ static void expect_part_in_figure_text(const char *part)
     expect_part_in_answer(part);
 }
 
-DOMT_TEST(a_node_is_seen_that_is_up_and_that_is_down)
+DOMT_TEST(other_nodes_are_shown_as_up_and_as_down)
 {
     domt_pair_open_nodes(1, NULL);
     open_observe_port(domt_systems[0]);
@@ -479,7 +479,7 @@ DOMT_TEST(a_node_is_seen_that_is_up_and_that_is_down)
     ck_assert_uint_eq(status_of_requested_path("GET /metrics"), 200);
     expect_part_in_answer("\ndomus_node_state{node=\"b\",state=\"up\"} 0\n");
     expect_part_in_answer("\ndomus_node_state{node=\"b\",state=\"down\"} 1\n");
-    domt_pair_begin_node_b(); /* the earlier start of node b is forgotten, so the metrics contain
+    domt_pair_open_node_b(); /* the earlier start of node b is forgotten, so the metrics contain
                                  one b */
     domt_pair_wait_for_state_of_b(DOMUS_NODE_UP);
     ck_assert_uint_eq(status_of_requested_path("GET /metrics"), 200);

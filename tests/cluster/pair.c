@@ -195,7 +195,7 @@ void domt_pair_end_node_b(bool leaves)
     close_node_of_pair(1, leaves);
 }
 
-void domt_pair_begin_node_b(void)
+void domt_pair_open_node_b(void)
 {
     open_node_of_pair(1);
 }

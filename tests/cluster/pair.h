@@ -52,7 +52,7 @@ void domt_pair_close_nodes(void);
 
 /* End node b, which leaves the cluster or falls silent; or start it again. */
 void domt_pair_end_node_b(bool leaves);
-void domt_pair_begin_node_b(void);
+void domt_pair_open_node_b(void);
 
 /* Wait until node a sees node b in this state. */
 void domt_pair_wait_for_state_of_b(domus_node_state state);

@@ -63,12 +63,12 @@ static const domus_pickle_field all_fields[] = {
 };
 const domus_pickle_table domt_all_table = DOMUS_PICKLE_TABLE(domt_all, all_fields);
 
-static void release_all_of_pickle(void *all)
+static void release_payload_of_type_all(void *all)
 {
     domus_pickle_release(&domt_all_table, all);
 }
 
-const domus_type domt_all_type = {"all", sizeof(domt_all), release_all_of_pickle};
+const domus_type domt_all_type = {"all", sizeof(domt_all), release_payload_of_type_all};
 const domus_pickler domt_all_picklers[] = {
     {.type = &domt_all_type, .version = 3, .table = &domt_all_table}, {.type = NULL}};
 
@@ -351,7 +351,7 @@ static bool are_lists_of_all_same(const domt_all *one, const domt_all *other)
            memcmp(one->reals, other->reals, sizeof one->reals) == 0;
 }
 
-bool domt_are_all_same(const domt_all *one, const domt_all *other)
+bool domt_all_is_same_as_other(const domt_all *one, const domt_all *other)
 {
     return are_numbers_of_all_same(one, other) && are_lists_of_all_same(one, other) &&
            strcmp(one->text, other->text) == 0 && are_texts_same(one->owned, other->owned) &&

@@ -75,7 +75,7 @@ extern const domus_pickle_context domt_addresses;
 /* Fill a struct with random members. `borders` 0: all members are least, 1: greatest, 2: empty, 3:
  * any. */
 void domt_all_fill_at_random(domt_all *all, uint64_t seed, int borders);
-bool domt_are_all_same(const domt_all *one, const domt_all *other);
+bool domt_all_is_same_as_other(const domt_all *one, const domt_all *other);
 void domt_all_free(domt_all *all);
 
 /* Make picklers from a list of types, and check that this succeeds. */

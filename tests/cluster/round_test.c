@@ -30,7 +30,8 @@ static void check_msgpack_packs_same_bytes(domus_slice bytes)
     msgpack_unpacked_destroy(&unpacked);
 }
 
-static void check_round_trip(const domus_picklers *picklers, uint64_t seed, int borders)
+static void check_random_payload_is_read_back(const domus_picklers *picklers, uint64_t seed,
+                                              int borders)
 {
     domus_pickle_context context = domt_addresses;
     char error[DOMUS_PICKLE_ERROR_MAX] = "";
@@ -43,8 +44,8 @@ static void check_round_trip(const domus_picklers *picklers, uint64_t seed, int 
     int result = domt_unpickle_message(picklers, &context, bytes, &read, error, sizeof error);
     ck_assert_msg(result == 0, "seed %llu, borders %d: %s", (unsigned long long)seed, borders,
                   error);
-    ck_assert_msg(domt_are_all_same(&all, &read), "seed %llu, borders %d", (unsigned long long)seed,
-                  borders);
+    ck_assert_msg(domt_all_is_same_as_other(&all, &read), "seed %llu, borders %d",
+                  (unsigned long long)seed, borders);
     domus_slice again = domt_pickle_payload(picklers, &context, &domt_all_type, &read);
     ck_assert(domus_slice_equals(again, domus_slice_data(bytes), bytes.size));
     check_msgpack_packs_same_bytes(bytes);
@@ -59,8 +60,8 @@ DOMT_TEST(each_member_is_read_back_the_same_at_its_borders)
     domus_picklers *picklers = domt_make_picklers(domt_all_picklers);
 
     for (int borders = 0; borders < 3; borders++) {
-        check_round_trip(picklers, 1, borders);
-        check_round_trip(picklers, 2, borders);
+        check_random_payload_is_read_back(picklers, 1, borders);
+        check_random_payload_is_read_back(picklers, 2, borders);
     }
     domus_picklers_free(picklers);
 }
@@ -71,8 +72,8 @@ DOMT_TEST(random_structs_are_read_back_the_same)
     const char *seed = getenv("DOMT_SEED");
     uint64_t first = seed != NULL ? strtoull(seed, NULL, 0) : 1;
 
-    for (uint32_t i = 0; i < domt_more_if_long(300); i++)
-        check_round_trip(picklers, first + i, 3);
+    for (uint32_t i = 0; i < domt_tenfold_if_tests_are_long(300); i++)
+        check_random_payload_is_read_back(picklers, first + i, 3);
     domus_picklers_free(picklers);
 }
 
@@ -188,7 +189,7 @@ DOMT_TEST(long_slice_shares_the_page_and_a_short_one_does_not)
     ck_assert_int_eq(domt_unpickle_message(picklers, NULL, bytes, &read, error, sizeof error), 0);
     ck_assert_ptr_eq(read.slice.page, bytes.page);
     ck_assert_ptr_ne(read.part.bytes.page, bytes.page);
-    ck_assert(domt_are_all_same(&all, &read));
+    ck_assert(domt_all_is_same_as_other(&all, &read));
     domus_slice_free(bytes); /* the read slice keeps the page that it shares with the message */
     ck_assert(domus_slice_equals(read.slice, zeros, 1024));
     domt_all_free(&all);

@@ -128,7 +128,7 @@ static const domus_behaviour user = {
 /* --- nodes -------------------------------------------------------------------------------------
  */
 
-static domus_system *system_of(uint32_t node)
+static domus_system *system_of_node(uint32_t node)
 {
     return domus_testkit_system(domus_testkit_cluster_kit(world.sim, world.numbers[node]));
 }
@@ -148,8 +148,8 @@ static void open_cluster_of_node(uint32_t node, uint64_t seed)
     };
 
     if (node == A) /* the kit writes no log, so node a gets a log function of the test */
-        system_of(A)->hooks.log = record_log_line;
-    ck_assert_msg(domus_cluster_open(system_of(node), &options, error, sizeof error,
+        system_of_node(A)->hooks.log = record_log_line;
+    ck_assert_msg(domus_cluster_open(system_of_node(node), &options, error, sizeof error,
                                      &world.clusters[node]) == 0,
                   "%s", error);
 }
@@ -217,7 +217,7 @@ DOMT_TEST(each_change_of_a_node_has_a_log_line)
     free_sim_and_clusters();
 }
 
-DOMT_TEST(node_that_begins_anew_has_ended_and_is_up)
+DOMT_TEST(node_that_begins_anew_is_logged_as_ended_and_as_up)
 {
     set_up_nodes_and_server(2, true);
     ck_assert_int_eq(domus_testkit_cluster_crash(world.sim, world.numbers[B], false), 0);
@@ -270,11 +270,11 @@ DOMT_TEST(node_that_finds_no_server_says_so_once)
 /* Returns the state of its servers that node a shows in its table of figures. */
 static const char *server_shown_by_node_a(void)
 {
-    const domus_figures_table *at = domus_figures_at(system_of(A), 0);
+    const domus_figures_table *at = domus_figures_at(system_of_node(A), 0);
     domus_figures_shot shot;
 
     ck_assert(strcmp(at->name, "here") == 0 && strcmp(at->columns[3].name, "server") == 0);
-    ck_assert_int_eq(domus_figures_read(system_of(A), 0, 0, 1, &shot), 0);
+    ck_assert_int_eq(domus_figures_read(system_of_node(A), 0, 0, 1, &shot), 0);
     const char *word = at->columns[3].words[domus_figures_cell(&shot, 0, 3)->number];
     domus_figures_free(&shot);
     return word;
@@ -348,8 +348,8 @@ DOMT_TEST(type_without_a_pickler_is_logged_once)
     domus_address address;
 
     set_up_nodes_and_server(2, true);
-    ck_assert_int_eq(domus_outside_spawn(system_of(A), &user, NULL, &address), 0);
-    ck_assert_int_eq(domus_outside_notice(system_of(A), address, &order_type, NULL), 0);
+    ck_assert_int_eq(domus_outside_spawn(system_of_node(A), &user, NULL, &address), 0);
+    ck_assert_int_eq(domus_outside_notice(system_of_node(A), address, &order_type, NULL), 0);
     domt_pass_time(world.sim, DOMT_SECOND);
     expect_one_log_line(DOMUS_LOG_WARNING,
                         "a message of type secret could not leave for another node: it "

@@ -247,7 +247,7 @@ static void record_counts_and_crash_node(uint32_t i)
 /* --- what has to hold --------------------------------------------------------------------------
  */
 
-static void check_sums_of_messages(uint64_t seed, bool has_crashed)
+static void check_lost_messages_were_counted(uint64_t seed, bool has_crashed)
 {
     domus_cluster_counts sum = model.gone;
     uint64_t sent = 0, taken = 0;
@@ -284,7 +284,7 @@ static int run_seed_of_notices_and_asks(uint64_t seed, void *context)
     domt_nodes_live_through_faults(crashes ? record_counts_and_crash_node : NULL);
     model.talks = false;
     domt_nodes_advance_time(PATIENCE);
-    check_sums_of_messages(seed, crashes);
+    check_lost_messages_were_counted(seed, crashes);
     domt_nodes_free_all();
     return 0;
 }
@@ -295,7 +295,7 @@ DOMT_TEST(without_faults_all_notices_and_asks_arrive)
     domt_nodes_advance_time(3 * SECOND);
     model.talks = false;
     domt_nodes_advance_time(SECOND);
-    check_sums_of_messages(1, false);
+    check_lost_messages_were_counted(1, false);
     uint64_t taken = 0;
     for (uint32_t i = 0; i < model.pairs_used; i++) {
         ck_assert_uint_eq(model.pairs[i].taken, model.pairs[i].sent);
@@ -314,9 +314,9 @@ DOMT_TEST(faults_lose_no_notice_or_ask_in_silence)
 {
     uint64_t failed;
 
-    ck_assert_int_eq(
-        domus_testkit_sweep(1, domt_more_if_long(24), run_seed_of_notices_and_asks, NULL, &failed),
-        0);
+    ck_assert_int_eq(domus_testkit_sweep(1, domt_tenfold_if_tests_are_long(24),
+                                         run_seed_of_notices_and_asks, NULL, &failed),
+                     0);
 }
 
 DOMT_SUITE(240)

@@ -221,7 +221,7 @@ static int on_tick_talk_to_random_keys(domus_stack *stack, void *self_, const vo
     return 0;
 }
 
-static int on_mount_take_pairs(domus_stack *stack, void *self_)
+static int on_mount_open_kind_and_start_ticks(domus_stack *stack, void *self_)
 {
     talker *self = self_;
 
@@ -236,7 +236,7 @@ static int on_mount_take_pairs(domus_stack *stack, void *self_)
 static const domus_behaviour talking = {
     .name = "talker",
     .state_size = sizeof(talker),
-    .on_mount = on_mount_take_pairs,
+    .on_mount = on_mount_open_kind_and_start_ticks,
     .on = (const domus_on[]){{&tick_type, on_tick_talk_to_random_keys, 0},
                              {&ask_one_type, on_order_send_ask, 0},
                              {NULL, NULL, 0}},
@@ -289,7 +289,7 @@ static void crash_and_restart_node(uint32_t i)
 /* --- what has to hold --------------------------------------------------------------------------
  */
 
-static void check_sums_of_messages(uint64_t seed, bool has_crashed)
+static void check_lost_messages_were_counted(uint64_t seed, bool has_crashed)
 {
     uint64_t sent = 0, taken = 0, told = model.gone;
 
@@ -343,7 +343,7 @@ static int run_seed_of_grains(uint64_t seed, void *context)
     domt_nodes_live_through_faults(crashes ? crash_and_restart_node : NULL);
     model.talks = false;
     domt_nodes_advance_time(PATIENCE);
-    check_sums_of_messages(seed, crashes);
+    check_lost_messages_were_counted(seed, crashes);
     (void)count_answers_of_new_asks();
     domt_nodes_free_all();
     return 0;
@@ -363,7 +363,7 @@ DOMT_TEST(grains_are_found_from_each_node)
     ck_assert_uint_eq(parts, 256);
     for (uint32_t i = 0; i < 10; i++)
         ck_assert_uint_ge(count_answers_of_new_asks(), 1);
-    check_sums_of_messages(1, false);
+    check_lost_messages_were_counted(1, false);
     uint64_t sent = 0;
     for (uint32_t i = 0; i < model.pairs_used; i++) {
         ck_assert_uint_eq(model.pairs[i].sent, model.pairs[i].taken);
@@ -393,7 +393,7 @@ DOMT_TEST(a_node_that_leaves_hands_its_grains_over)
     ck_assert_uint_ge(model.moves, 1);
     for (uint32_t i = 0; i < model.asks_used; i++)
         ck_assert_int_eq(model.asks[i].error, 0); /* no ask fails because of the node that leaves */
-    check_sums_of_messages(4, true);
+    check_lost_messages_were_counted(4, true);
     domt_nodes_free_all();
 }
 
@@ -401,8 +401,9 @@ DOMT_TEST(faults_make_no_two_lives_of_a_grain)
 {
     uint64_t failed;
 
-    ck_assert_int_eq(
-        domus_testkit_sweep(1, domt_more_if_long(6), run_seed_of_grains, NULL, &failed), 0);
+    ck_assert_int_eq(domus_testkit_sweep(1, domt_tenfold_if_tests_are_long(6), run_seed_of_grains,
+                                         NULL, &failed),
+                     0);
 }
 
 DOMT_SUITE(240)

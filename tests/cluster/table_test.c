@@ -100,7 +100,7 @@ DOMT_TEST(row_of_another_type_than_its_member_is_refused)
     WRONG("part: a row without a sort", .name = "part", .size = 48, .number = 1);
 }
 
-DOMT_TEST(range_or_default_that_is_wrong_is_refused)
+DOMT_TEST(wrong_range_or_default_of_a_member_is_refused)
 {
     const char *range = "small: the range is empty, or larger than the member";
     const char *preset = "small: the default is out of range";
@@ -129,7 +129,7 @@ DOMT_TEST(range_or_default_that_is_wrong_is_refused)
           DOMUS_PICKLE(1, domt_some, slice, SLICE(DOMUS_SLICE_MAX + 1)));
 }
 
-DOMT_TEST(list_of_values_that_is_wrong_is_refused)
+DOMT_TEST(wrong_list_of_enum_values_is_refused)
 {
     static domus_pickle_word many[DOMUS_PICKLE_WORDS_MAX + 2];
     static char words[DOMUS_PICKLE_WORDS_MAX + 1][8];
@@ -159,7 +159,7 @@ DOMT_TEST(list_of_values_that_is_wrong_is_refused)
     WRONG("number: more than 256 values", DOMUS_PICKLE(1, domt_some, number, ENUM(many, 1)));
 }
 
-DOMT_TEST(place_or_shape_that_is_wrong_is_refused)
+DOMT_TEST(wrong_place_or_shape_of_a_member_is_refused)
 {
     const char *beyond = "part: the row reaches beyond the struct";
 
@@ -269,7 +269,7 @@ static int skip_value(domus_pickle_reader *reader, void *payload, uint32_t versi
         ck_assert_ptr_null(picklers);                                                              \
     } while (0)
 
-DOMT_TEST(list_that_is_wrong_is_refused)
+DOMT_TEST(wrong_list_of_picklers_is_refused)
 {
     const char *versions = "one: the version is 0, or older than the oldest one";
 
@@ -304,7 +304,7 @@ DOMT_TEST(list_that_is_wrong_is_refused)
          {.type = &two_type, .name = "8yn0iYCKYHlIj4-BwPqk", .version = 1});
 }
 
-DOMT_TEST(each_of_many_types_is_found)
+DOMT_TEST(pickler_of_each_of_many_types_is_found)
 {
     static domus_type types[DOMUS_PICKLERS_MAX + 1];
     static char names[DOMUS_PICKLERS_MAX + 1][12];

@@ -234,7 +234,7 @@ DOMT_TEST(nil_is_an_absent_field_only_where_it_may_be_absent)
     domus_picklers_free(readers);
 }
 
-DOMT_TEST(version_that_is_too_old_is_refused)
+DOMT_TEST(message_of_a_too_old_version_is_refused)
 {
     domus_picklers *readers = domt_make_picklers(program_3);
     static const char body[] = "\x81\x01\x05";
@@ -271,7 +271,7 @@ static void check_head_is_refused(const char *bytes, size_t size, int error, con
     domus_picklers_free(readers);
 }
 
-DOMT_TEST(head_that_is_wrong_is_refused)
+DOMT_TEST(wrong_head_of_a_message_is_refused)
 {
 #define HEAD(bytes, error, text) check_head_is_refused(bytes, sizeof(bytes) - 1, error, text)
     HEAD("", -EBADMSG, "message: the message ends here");

@@ -65,7 +65,7 @@ static const char *changes_as_text(uint64_t from, uint32_t room)
     return text;
 }
 
-DOMT_TEST(changes_are_told_in_order_and_each_group_once)
+DOMT_TEST(changes_of_members_are_told_in_order_and_each_group_once)
 {
     make_wide_and_groups();
     ck_assert_str_eq(changes_as_text(0, 4), "");
@@ -95,7 +95,7 @@ static uint32_t find_nodes_of_group(uint32_t number, uint64_t *nodes, uint32_t r
     return domi_wide_copy_nodes_with_members(wide, number, name, nodes, room);
 }
 
-DOMT_TEST(nodes_that_have_members_are_noted_once_and_forgotten_when_they_end)
+DOMT_TEST(nodes_with_members_are_noted_once_and_forgotten_at_their_end)
 {
     uint64_t nodes[8];
 

@@ -29,7 +29,7 @@ static const domus_config_key keys[] = {
     {.path = NULL},
 };
 
-static int check_settings_of_section(const void *values, char *error, size_t error_size)
+static int refuse_more_retries_than_rooms(const void *values, char *error, size_t error_size)
 {
     const struct settings *settings = values;
 
@@ -44,7 +44,7 @@ static const domus_section section = {
 static const domus_section checked = {.name = "chat",
                                       .keys = keys,
                                       .size = sizeof(struct settings),
-                                      .check = check_settings_of_section};
+                                      .check = refuse_more_retries_than_rooms};
 
 static domus_yaml *make_reader_of_section(const domus_section *own)
 {

@@ -226,7 +226,7 @@ DOMT_TEST(lines_without_a_reader_count_as_dropped)
 
 enum { THREADS = 4, EACH = 20000 };
 
-static void *leave_many_lines_in_thread(void *number)
+static void *log_many_lines_in_thread(void *number)
 {
     char line[32];
 
@@ -284,7 +284,7 @@ DOMT_TEST(lines_of_threads_are_written_or_reported)
     ck_assert_int_eq(pthread_create(&listener, NULL, record_lines_of_pipe_in_thread, &all), 0);
     for (uint32_t i = 0; i < THREADS; i++) {
         numbers[i] = i;
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, leave_many_lines_in_thread, &numbers[i]),
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, log_many_lines_in_thread, &numbers[i]),
                          0);
     }
     for (uint32_t i = 0; i < THREADS; i++)

@@ -38,8 +38,8 @@ static void check_text_has_no_controls(const char *text, size_t size)
         domt_fuzz_abort_unless((unsigned char)text[i] >= 0x20 && text[i] != 0x7f);
 }
 
-static void add_parser_event(seen *to, const domus_http_multipart_event *event,
-                             const domus_http_multipart_limits *limits)
+static void check_and_add_parser_event(seen *to, const domus_http_multipart_event *event,
+                                       const domus_http_multipart_limits *limits)
 {
     switch (event->kind) {
     case DOMUS_HTTP_PART:
@@ -95,7 +95,7 @@ static bool parse_body_in_pieces(domus_slice type, const domus_http_multipart_li
             if (used < 0)
                 ret_seen->error = (int)used;
             else
-                add_parser_event(ret_seen, &event, limits);
+                check_and_add_parser_event(ret_seen, &event, limits);
             in += used > 0 ? (size_t)used : 0;
         }
         at += some;

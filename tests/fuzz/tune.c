@@ -37,8 +37,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     domt_fuzz_abort_unless(!tune_bound_read_text(line, &bound) ||
                            (bound.value > 0 && bound.name[0] != '\0'));
     keys.count = 0;
-    (void)tune_keys_add_named(&keys, line);
-    (void)tune_keys_set_values(&keys, line);
+    (void)tune_keys_add_comma_list_of_names(&keys, line);
+    (void)tune_keys_set_values_to_try(&keys, line);
     domt_fuzz_abort_unless(keys.count <= TUNE_KEYS_MAX);
     return 0;
 }

@@ -67,7 +67,7 @@ static int return_error_of_answer(domus_stack *stack, void *self, const domus_an
 
 static int ask_third_actor_which_keeps(domus_stack *stack, void *context)
 {
-    static const domt_call question = {domt_do_keep_ask_for_ever, NULL};
+    static const domt_call question = {domt_keep_ask_for_ever, NULL};
 
     return domus_ask(stack, domt_talk.third, &domt_call_type, &question, return_error_of_answer);
 }
@@ -93,7 +93,7 @@ DOMT_TEST(reply_to_an_actor_that_has_ended_is_released)
     domi_manager *here = domt_talk.world.managers[0];
     domi_manager *there = domt_talk.world.managers[1];
     unsigned before = domt_talk.releases;
-    domt_send_call(here, domt_talk.asker, domt_talk_ask_other_agent, &question);
+    domt_send_function_to_call(here, domt_talk.asker, domt_talk_ask_other_agent, &question);
     (void)domt_iterate_home(here);
     /* home has sorted the ask into the mailbox, so the asker's cancel will come too late */
     (void)domi_manager_take_arrivals(there);
@@ -172,19 +172,19 @@ DOMT_TEST(thread_that_closes_refuses_new_actors)
 
 static int ask_itself_and_keep(domus_stack *stack, void *context)
 {
-    static const domt_call question = {domt_do_keep_ask_for_ever, NULL};
+    static const domt_call question = {domt_keep_ask_for_ever, NULL};
 
-    return domus_ask(stack, domus_self(stack), &domt_call_type, &question, domt_talk_hear_answer);
+    return domus_ask(stack, domus_self(stack), &domt_call_type, &question, domt_talk_record_answer);
 }
 
 /* The actor's kept ask fails when its conversations are dropped. The asker is the same actor, whose
  * mailboxes were emptied before. */
-DOMT_TEST(actor_that_ends_with_its_thread_takes_nothing_while_it_is_emptied)
+DOMT_TEST(emptied_actor_takes_no_exception_of_its_own_kept_ask)
 {
     domt_talk_open_world();
     domt_run_as_actor(&domt_talk.world, domt_talk.asker, ask_itself_and_keep, NULL);
     const domi_house *house = domt_talk.asker.house;
-    ck_assert_uint_eq(domi_house_count_parked(house), 2);
+    ck_assert_uint_eq(domi_house_count_parked_conversations(house), 2);
     for (uint32_t i = 0; i <= domt_talk.world.homes; i++)
         domi_manager_end_actors(domt_talk.world.managers[i]);
     for (uint32_t kind = 0; kind < DOMI_MAILBOXES; kind++)
@@ -194,7 +194,7 @@ DOMT_TEST(actor_that_ends_with_its_thread_takes_nothing_while_it_is_emptied)
 
 /* --- what comes for the life before ----------------------------------------------------------- */
 
-static int count_run_of_call(domus_stack *stack, void *context)
+static int count_that_call_ran(domus_stack *stack, void *context)
 {
     ended++;
     return 0;
@@ -202,9 +202,9 @@ static int count_run_of_call(domus_stack *stack, void *context)
 
 /* Put a message for an actor that has just ended: the sender has read the address while the actor
  * lived, and puts afterwards. */
-static void put_for_ended_life(domi_manager *from, domi_house *house, uint32_t lease)
+static void put_message_for_ended_life(domi_manager *from, domi_house *house, uint32_t lease)
 {
-    const domt_call call = {count_run_of_call, NULL};
+    const domt_call call = {count_that_call_ran, NULL};
     domi_envelope *envelope = domi_envelope_new(from, sizeof *envelope);
 
     ck_assert_ptr_nonnull(envelope);
@@ -215,7 +215,7 @@ static void put_for_ended_life(domi_manager *from, domi_house *house, uint32_t l
     envelope->node.next = NULL;
     memcpy(envelope->payload, &call, sizeof call);
     atomic_store(&house->inbox, UINT64_C(1) << 48 | (uintptr_t)envelope);
-    domi_links_add_house(from, house);
+    domi_links_add_house_to_arrivals(from, house);
 }
 
 DOMT_TEST(late_mail_for_the_life_before_is_dead_in_the_next_one)
@@ -230,11 +230,11 @@ DOMT_TEST(late_mail_for_the_life_before_is_dead_in_the_next_one)
     domt_settle_world(world);
     ck_assert_ptr_eq(second.house, first.house);
     ended = 0;
-    put_for_ended_life(domt_outside(world), second.house, first.lease);
+    put_message_for_ended_life(domt_outside_manager(world), second.house, first.lease);
     domt_settle_world(world);
     ck_assert_uint_eq(ended, 0);
     ck_assert_uint_eq(DOMT_SUM(world, dead_letters), 1);
-    put_for_ended_life(domt_outside(world), second.house, second.lease);
+    put_message_for_ended_life(domt_outside_manager(world), second.house, second.lease);
     domt_settle_world(world);
     ck_assert_uint_eq(ended, 1);
     domt_talk_close_world();
@@ -246,7 +246,7 @@ DOMT_TEST(late_mail_for_the_life_before_is_dead_in_the_next_one)
 
 static int expect_no_conversations(domus_stack *stack, void *self)
 {
-    ck_assert_uint_eq(domi_house_count_parked(domus_self(stack).house), 0);
+    ck_assert_uint_eq(domi_house_count_parked_conversations(domus_self(stack).house), 0);
     ended++;
     return 0;
 }
@@ -257,8 +257,9 @@ DOMT_TEST(actor_begins_anew_when_its_last_conversation_has_ended)
     domt_kin_open_world_with_boss(2, &restarts);
     (void)domt_kin_spawn_child(1, 2, 1, &domt_kin_hearing);
     for (int i = 0; i < CONVERSATIONS; i++)
-        domt_kin_run_in_handler(2, domt_kin_do_sleep_for_a_day, NULL);
-    ck_assert_uint_eq(domi_house_count_parked(domt_kin_of[2].address.house), CONVERSATIONS);
+        domt_kin_run_in_handler(2, domt_kin_sleep_for_a_day, NULL);
+    ck_assert_uint_eq(domi_house_count_parked_conversations(domt_kin_of[2].address.house),
+                      CONVERSATIONS);
     ended = 0;
     domt_kin_of[2].mounting = expect_no_conversations;
     domt_kin_fail_actor(2, -EIO);

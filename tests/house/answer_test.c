@@ -61,7 +61,7 @@ static int ask_other_to_fail_with_number(domus_stack *stack, void *number)
     return domt_talk_ask_other_agent(stack, &call);
 }
 
-DOMT_TEST(fail_is_never_taken_for_an_answer)
+DOMT_TEST(fail_with_a_number_that_is_no_error_answers_einval)
 {
     int numbers[] = {0, 1, 4711};
 
@@ -232,7 +232,7 @@ DOMT_TEST(kept_asks_are_answered_from_other_handlers_in_any_order)
     for (int i = 0; i < 3; i++)
         domt_talk_ask_by_function(keep_ask_and_refuse_second_keep);
     ck_assert_uint_eq(domt_talk.resumed, 0);
-    ck_assert_uint_eq(domi_house_count_parked(domt_talk.other.house), 3);
+    ck_assert_uint_eq(domi_house_count_parked_conversations(domt_talk.other.house), 3);
     /* Actor `third` may not use the handle of an ask that another actor has kept. */
     run_as_agent(domt_talk.third, try_to_use_stale_kept, &index[1]);
     run_as_agent(domt_talk.other, reply_to_kept, &index[1]);
@@ -247,7 +247,7 @@ DOMT_TEST(kept_asks_are_answered_from_other_handlers_in_any_order)
     run_as_agent(domt_talk.other, reply_to_kept, &index[0]);
     run_as_agent(domt_talk.other, reply_to_kept, &index[3]);
     ck_assert_uint_eq(domt_talk.resumed, 4);
-    ck_assert_uint_eq(domi_house_count_parked(domt_talk.other.house), 0);
+    ck_assert_uint_eq(domi_house_count_parked_conversations(domt_talk.other.house), 0);
     domt_talk_close_world();
 }
 
@@ -274,7 +274,8 @@ DOMT_TEST(kept_ask_fails_with_estale_when_its_actor_stops)
 {
     open_talk_with_third_agent();
     domt_talk_ask_by_function(keep_ask_and_refuse_second_keep);
-    domt_stop_actor_and_settle(&domt_talk.world, domt_outside(&domt_talk.world), domt_talk.other);
+    domt_stop_actor_and_settle(&domt_talk.world, domt_outside_manager(&domt_talk.world),
+                               domt_talk.other);
     domt_talk_expect_answers(1, -ESTALE);
     ck_assert_uint_eq(DOMT_SUM(&domt_talk.world, stops), 1);
     domt_talk_close_world();
@@ -313,7 +314,8 @@ DOMT_TEST(stopping_actor_keeps_no_more_asks)
 {
     open_talk_with_third_agent();
     domt_talk_ask_by_function(sleep_then_try_to_keep);
-    domt_stop_actor_and_settle(&domt_talk.world, domt_outside(&domt_talk.world), domt_talk.other);
+    domt_stop_actor_and_settle(&domt_talk.world, domt_outside_manager(&domt_talk.world),
+                               domt_talk.other);
     ck_assert_uint_eq(DOMT_SUM(&domt_talk.world, stops), 1);
     domt_talk_expect_answers(1, -ENOMSG);
     domt_talk_close_world();
@@ -339,7 +341,7 @@ static int try_to_keep_without_memory(domus_stack *stack, void *context)
     return domt_reply_hello(stack, context); /* the ask was not kept, so it can be answered */
 }
 
-DOMT_TEST(ask_that_cannot_be_kept_is_still_at_hand)
+DOMT_TEST(ask_that_cannot_be_kept_may_still_be_answered)
 {
     open_talk_with_third_agent();
     domt_talk_ask_by_function(try_to_keep_without_memory);
@@ -358,7 +360,8 @@ DOMT_TEST(kept_asks_count_as_conversations)
         domt_talk_ask_by_function(keep_ask_and_refuse_second_keep);
     ck_assert_uint_eq(kept_count, 2);
     ck_assert_uint_eq(domt_talk.other.house->mail, 1);
-    domt_stop_actor_and_settle(&domt_talk.world, domt_outside(&domt_talk.world), domt_talk.other);
+    domt_stop_actor_and_settle(&domt_talk.world, domt_outside_manager(&domt_talk.world),
+                               domt_talk.other);
     domt_talk_expect_answers(3, -ESTALE);
     domt_talk_close_world();
 }

@@ -24,9 +24,10 @@ void domt_asking_open_world(domt_world *world, const domus_behaviour *answering,
                             domus_address *ret_asker, domus_address ret_others[3])
 {
     domt_world_open(world, 3);
-    *ret_asker = domt_spawn(domt_outside(world), world->managers[0], &domt_agent, NULL);
+    *ret_asker = domt_spawn(domt_outside_manager(world), world->managers[0], &domt_agent, NULL);
     for (uint32_t i = 0; i < 3; i++)
-        ret_others[i] = domt_spawn(domt_outside(world), world->managers[i], answering, NULL);
+        ret_others[i] =
+            domt_spawn(domt_outside_manager(world), world->managers[i], answering, NULL);
     domt_settle_world(world);
 }
 
@@ -34,7 +35,7 @@ void domt_asking_end_world(domt_world *world, const domus_address *actors, uint3
 {
     for (uint32_t i = 0; i < count; i++) {
         ck_assert_uint_eq(actors[i].house->asks, 0);
-        ck_assert_uint_eq(domi_house_count_parked(actors[i].house), 0);
+        ck_assert_uint_eq(domi_house_count_parked_conversations(actors[i].house), 0);
     }
     for (uint32_t i = 0; i < world->homes; i++)
         ck_assert_uint_eq(world->managers[i]->timing.deadlines.count, 0);

@@ -33,7 +33,7 @@ static void record_place_in_sequence(uint64_t place)
 
 /* --- a server that doubles, now or after 5 ms ------------------------------------------------ */
 
-static int reply_double(domus_stack *stack, void *self, const void *number)
+static int reply_with_double(domus_stack *stack, void *self, const void *number)
 {
     return domus_reply(stack, &twice_type, &(uint64_t){*(const uint64_t *)number * 2});
 }
@@ -49,24 +49,24 @@ DOMUS_SEQUENCE(twice_later, uint64_t)
 
 static const domus_behaviour serving = {
     .name = "serving",
-    .on =
-        (const domus_on[]){{&twice_type, reply_double, 0}, DOMUS_ON(&slow_type, twice_later), {0}}};
+    .on = (const domus_on[]){
+        {&twice_type, reply_with_double, 0}, DOMUS_ON(&slow_type, twice_later), {0}}};
 
 static void open_world_with_sequence(const domus_behaviour *behaviour)
 {
     domt_world_open(&world, 2);
     steps = sum = 0;
     error = 1;
-    server = domt_spawn(domt_outside(&world), world.managers[1], &serving, NULL);
-    one = domt_spawn(domt_outside(&world), world.managers[0], behaviour, NULL);
+    server = domt_spawn(domt_outside_manager(&world), world.managers[1], &serving, NULL);
+    one = domt_spawn(domt_outside_manager(&world), world.managers[0], behaviour, NULL);
     for (int i = 0; i < 2; i++)
-        agents[i] = domt_spawn(domt_outside(&world), world.managers[i], &domt_agent, NULL);
+        agents[i] = domt_spawn(domt_outside_manager(&world), world.managers[i], &domt_agent, NULL);
     domt_settle_world(&world);
 }
 
 static void send_notice(const domus_type *type, uint64_t number)
 {
-    ck_assert_int_eq(domt_send_notice(domt_outside(&world), one, type, &number), 0);
+    ck_assert_int_eq(domt_send_notice(domt_outside_manager(&world), one, type, &number), 0);
     domt_settle_world(&world);
 }
 
@@ -84,7 +84,7 @@ static void close_world(void)
 
 static const domus_type *asked_type;
 
-static int record_error(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_error_of_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     error = answer->error;
     return 0;
@@ -92,7 +92,7 @@ static int record_error(domus_stack *stack, void *self, const domus_answer *answ
 
 static int ask_sequence(domus_stack *stack, void *number)
 {
-    return domus_ask(stack, one, asked_type, number, record_error);
+    return domus_ask(stack, one, asked_type, number, record_error_of_answer);
 }
 
 /* Let the agent on home 1 ask; `error` gets the error of the answer, and is 1 until then. */
@@ -241,7 +241,7 @@ DOMT_TEST(sequences_of_one_actor_interleave_and_keep_apart)
 
     open_world_with_sequence(&hopping);
     for (uint64_t id = 1; id <= COUNT; id++)
-        ck_assert_int_eq(domt_send_notice(domt_outside(&world), one, &begin_type, &id), 0);
+        ck_assert_int_eq(domt_send_notice(domt_outside_manager(&world), one, &begin_type, &id), 0);
     domt_pass_time(&world, 40 * MS);
     ck_assert_uint_eq(sum, (uint64_t)COUNT * (COUNT + 1) / 2);
     close_world();
@@ -380,7 +380,7 @@ DOMT_TEST(cancelled_sequence_hears_it_once_and_its_next_await_ends_it)
     send_notice(&end_type, 0);
     ck_assert_uint_eq(steps, 1);
     ck_assert_int_eq(error, -ECANCELED);
-    ck_assert_uint_eq(domi_house_count_parked(one.house), 0);
+    ck_assert_uint_eq(domi_house_count_parked_conversations(one.house), 0);
     ck_assert_uint_eq(DOMT_SUM(&world, failures), 0);
     close_world();
 }
@@ -478,7 +478,8 @@ DOMT_TEST(stop_after_mail_comes_behind_what_a_receive_takes_and_waits_for_what_n
         ck_assert_uint_eq(steps, 12333);
         ck_assert_uint_eq(DOMT_SUM(&world, stops), !waits);
         if (!waits) {
-            ck_assert_int_eq(domt_send_notice(domt_outside(&world), one, &end_type, NULL), -ESTALE);
+            ck_assert_int_eq(domt_send_notice(domt_outside_manager(&world), one, &end_type, NULL),
+                             -ESTALE);
             ck_assert_uint_eq(domt_count_all_objects_in_use(&world), 0);
         }
         domt_world_end(&world);

@@ -38,8 +38,8 @@ static void let_home_0_work(void)
 
 static void send_notice_and_question(void)
 {
-    domt_send_note(domt_outside(&world), one, 1);
-    domt_send_inquiry(world.managers[1], other, one, 2);
+    domt_send_note(domt_outside_manager(&world), one, 1);
+    domt_let_recorder_ask(world.managers[1], other, one, 2);
     domt_let_home_work(world.managers[1]);
 }
 
@@ -91,7 +91,7 @@ static void check_kinds_handled_in_barrier(int (*raise)(domus_stack *, void *))
 
     open_world(0);
     domt_run_as_actor(&world, one, arm_timer, &number);
-    domt_send_call(world.managers[0], one, raise, &result);
+    domt_send_function_to_call(world.managers[0], one, raise, &result);
     let_home_0_work();
     ck_assert_int_eq(result, 0);
     ck_assert_uint_ne(one.house->marks & DOMI_MARK_BARRIER, 0);
@@ -102,15 +102,15 @@ static void check_kinds_handled_in_barrier(int (*raise)(domus_stack *, void *))
     ck_assert_uint_eq(one.house->mail, 2);
     /* Messages that the barrier holds back make no house ready. */
     ck_assert_uint_eq(one.house->state, DOMI_WAITING);
-    domt_jump_time(&world, 2 * MS);
+    domt_advance_time_without_runs(&world, 2 * MS);
     let_home_0_work();
-    ck_assert_str_eq(domt_log_letters_from(&log0, 0),
+    ck_assert_str_eq(domt_log_letters_from_entry(&log0, 0),
                      "e"); /* events are handled while the barrier is up */
 
     /* the answer comes, and the conversation that has raised the barrier ends */
     domt_settle_world(&world);
     ck_assert_uint_eq(one.house->marks & DOMI_MARK_BARRIER, 0);
-    ck_assert_str_eq(domt_log_letters_from(&log0, 0), "ean");
+    ck_assert_str_eq(domt_log_letters_from_entry(&log0, 0), "ean");
     ck_assert_uint_eq(domt_log_count_letter(&log1, 'r'), 1);
     domt_world_end(&world);
 }
@@ -132,7 +132,7 @@ DOMT_TEST(m7_barrier_falls_when_its_handler_ends)
     open_world(0);
     for (int64_t i = 0; i < 2; i++) {
         int result = -1;
-        domt_send_call(world.managers[0], one, handlers[i], &result);
+        domt_send_function_to_call(world.managers[0], one, handlers[i], &result);
         domt_send_note(world.managers[0], one, i);
         let_home_0_work();
         ck_assert_int_eq(result, 0);
@@ -148,12 +148,12 @@ DOMT_TEST(m7_mail_behind_the_barrier_in_one_run_waits)
 
     open_world(0);
     domt_send_note(world.managers[0], one, 1);
-    domt_send_call(world.managers[0], one, raise_barrier_and_park, &result);
+    domt_send_function_to_call(world.managers[0], one, raise_barrier_and_park, &result);
     for (int64_t i = 2; i < 10; i++)
         domt_send_note(world.managers[0], one, i);
     let_home_0_work();
     /* Only the notice that came before the barrier has been handled. */
-    ck_assert_str_eq(domt_log_letters_from(&log0, 0), "n");
+    ck_assert_str_eq(domt_log_letters_from_entry(&log0, 0), "n");
     ck_assert_uint_eq(one.house->mail, 8);
     domt_settle_world(&world);
     for (int i = 0; i < 9; i++) /* the barrier has fallen: all notices were handled in order */
@@ -161,20 +161,20 @@ DOMT_TEST(m7_mail_behind_the_barrier_in_one_run_waits)
     domt_world_end(&world);
 }
 
-DOMT_TEST(m7_other_conversations_end_without_lowering_it)
+DOMT_TEST(m7_other_conversations_end_without_lowering_the_barrier)
 {
     int result;
 
     open_world(0);
-    domt_send_inquiry(world.managers[0], one, slow, 7);
-    domt_send_inquiry(world.managers[0], one, (domus_address){0}, 8);
-    domt_send_call(world.managers[0], one, raise_barrier_and_park, &result);
+    domt_let_recorder_ask(world.managers[0], one, slow, 7);
+    domt_let_recorder_ask(world.managers[0], one, (domus_address){0}, 8);
+    domt_send_function_to_call(world.managers[0], one, raise_barrier_and_park, &result);
     domt_send_note(world.managers[0], one, 9);
     (void)domt_iterate_home(world.managers[0]);
     let_home_0_work();
     /* The ask to nobody fails, so the conversation ends by an exception: replies and exceptions are
      * handled in a barrier. */
-    ck_assert_str_eq(domt_log_letters_from(&log0, 0), "x");
+    ck_assert_str_eq(domt_log_letters_from_entry(&log0, 0), "x");
     ck_assert_uint_ne(one.house->marks & DOMI_MARK_BARRIER, 0);
     domt_settle_world(&world);
     ck_assert_uint_eq(domt_log_count_letter(&log0, 'r'), 1);
@@ -209,13 +209,13 @@ static int ask_nobody_then_raise_barrier(domus_stack *stack, void *context)
                      raise_barrier_when_resumed);
 }
 
-DOMT_TEST(m7_barrier_of_another_stack_is_busy)
+DOMT_TEST(m7_barrier_while_another_stack_holds_it_answers_ebusy)
 {
     int result;
 
     open_world(0);
-    domt_send_call(world.managers[0], one, ask_nobody_then_raise_barrier, NULL);
-    domt_send_call(world.managers[0], one, raise_barrier_and_park, &result);
+    domt_send_function_to_call(world.managers[0], one, ask_nobody_then_raise_barrier, NULL);
+    domt_send_function_to_call(world.managers[0], one, raise_barrier_and_park, &result);
     let_home_0_work();
     ck_assert_int_eq(second_result, -EBUSY);
     ck_assert_uint_ne(one.house->marks & DOMI_MARK_BARRIER, 0);
@@ -248,7 +248,7 @@ DOMT_TEST(m7_barrier_stays_through_many_parks)
 {
     open_world(0);
     rounds = 20;
-    domt_send_call(world.managers[0], one, begin_rounds_in_barrier, NULL);
+    domt_send_function_to_call(world.managers[0], one, begin_rounds_in_barrier, NULL);
     domt_send_note(world.managers[0], one, 1);
     while (rounds > 0) {
         ck_assert_uint_eq(log0.count, 0);
@@ -270,35 +270,35 @@ DOMT_TEST(actor_with_all_its_conversations_parked_takes_no_asks_and_notices)
     open_world(MAX);
     domt_run_as_actor(&world, one, arm_timer, &number);
     for (int i = 0; i < INQUIRIES; i++)
-        domt_send_inquiry(world.managers[0], one, other, i);
+        domt_let_recorder_ask(world.managers[0], one, other, i);
     let_home_0_work();
-    ck_assert_uint_eq(domi_house_count_parked(one.house), MAX);
+    ck_assert_uint_eq(domi_house_count_parked_conversations(one.house), MAX);
     ck_assert_uint_ne(one.house->marks & DOMI_MARK_SATURATED, 0);
     ck_assert_uint_eq(one.house->mail, INQUIRIES - MAX);
     ck_assert_uint_eq(one.house->state, DOMI_WAITING);
-    domt_jump_time(&world, 2 * MS);
+    domt_advance_time_without_runs(&world, 2 * MS);
     let_home_0_work();
-    ck_assert_str_eq(domt_log_letters_from(&log0, 0), "e");
+    ck_assert_str_eq(domt_log_letters_from_entry(&log0, 0), "e");
     domt_settle_world(&world);
     ck_assert_uint_eq(domt_log_count_letter(&log0, 'r'), INQUIRIES);
     ck_assert_int_eq(domt_log_sum_of_letter(&log0, 'r'), (int64_t)INQUIRIES * (INQUIRIES - 1) / 2);
     ck_assert_uint_eq(one.house->marks & DOMI_MARK_SATURATED, 0);
-    ck_assert_uint_eq(domi_house_count_parked(one.house), 0);
+    ck_assert_uint_eq(domi_house_count_parked_conversations(one.house), 0);
     domt_world_end(&world);
 }
 
-DOMT_TEST(saturation_ends_with_one_conversation)
+DOMT_TEST(saturated_actor_takes_mail_again_when_one_conversation_ends)
 {
     open_world(2);
     for (int i = 0; i < 2; i++)
-        domt_send_inquiry(world.managers[0], one, other, i);
+        domt_let_recorder_ask(world.managers[0], one, other, i);
     domt_send_note(world.managers[0], one, 1);
     let_home_0_work();
     ck_assert_uint_eq(log0.count, 0);
     /* spawning the recorder also settles the world */
     domus_address quick = domt_spawn_recorder(&world, 1, &log1);
     ck_assert_uint_eq(domt_log_count_letter(&log0, 'n'), 1);
-    domt_send_inquiry(world.managers[0], one, quick, 3);
+    domt_let_recorder_ask(world.managers[0], one, quick, 3);
     let_home_0_work();
     /* one conversation of at most two waits: the actor still takes messages */
     domt_send_note(world.managers[0], one, 2);
@@ -312,7 +312,7 @@ DOMT_TEST(barrier_and_saturation_are_lifted_one_by_one)
     int result;
 
     open_world(1);
-    domt_send_call(world.managers[0], one, raise_barrier_and_park, &result);
+    domt_send_function_to_call(world.managers[0], one, raise_barrier_and_park, &result);
     domt_send_note(world.managers[0], one, 1);
     let_home_0_work();
     ck_assert_uint_eq(one.house->marks & DOMI_MARKS_HOLD, DOMI_MARK_BARRIER | DOMI_MARK_SATURATED);

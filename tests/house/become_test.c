@@ -14,7 +14,7 @@
 
 static int stops;
 
-static void on_stop_count_it(domus_stack *stack, void *self)
+static void on_stop_count_stop(domus_stack *stack, void *self)
 {
     stops++;
 }
@@ -40,7 +40,7 @@ static const domus_behaviour other = {
     .on = (const domus_on[]){{&domt_pick_note, record_number_as_other_behaviour, 200},
                              {&domt_pick_urgent, go_back_to_former_behaviour, 0},
                              {0}},
-    .on_stop = on_stop_count_it};
+    .on_stop = on_stop_count_stop};
 
 static int become_behaviour(domus_stack *stack, void *behaviour)
 {
@@ -50,15 +50,15 @@ static int become_behaviour(domus_stack *stack, void *behaviour)
 DOMT_TEST(become_is_for_the_next_message_on_and_null_goes_back)
 {
     domt_pick_open_world(0, 0);
-    domt_tell(&domt_pick_note, 1);
-    domt_begin_in_picker(become_behaviour, &other);
+    domt_send_notice_to_picker(&domt_pick_note, 1);
+    domt_send_call_to_picker(become_behaviour, &other);
     domt_send_notes_to_picker(2, 3);
-    domt_tell(&domt_pick_urgent, 0);
-    domt_tell(&domt_pick_note, 4);
+    domt_send_notice_to_picker(&domt_pick_urgent, 0);
+    domt_send_notice_to_picker(&domt_pick_note, 4);
     domt_pick_expect_text("1 o2 o3 4 ");
     /* the behaviour is the first one again, so domus_become(NULL) has none to go back to */
-    domt_begin_in_picker(become_behaviour, NULL);
-    domt_tell(&domt_pick_note, 5);
+    domt_send_call_to_picker(become_behaviour, NULL);
+    domt_send_notice_to_picker(&domt_pick_note, 5);
     domt_pick_expect_text("1 o2 o3 4 5 ");
     domt_pick_close_world();
 }
@@ -66,7 +66,7 @@ DOMT_TEST(become_is_for_the_next_message_on_and_null_goes_back)
 DOMT_TEST(ask_that_the_new_behaviour_does_not_know_fails)
 {
     domt_pick_open_world(0, 0);
-    domt_begin_in_picker(become_behaviour, &other);
+    domt_send_call_to_picker(become_behaviour, &other);
     domt_pick_settle_world();
     domt_ask_picker(1, 0);
     domt_pick_expect_answers("x-95 ");
@@ -74,10 +74,10 @@ DOMT_TEST(ask_that_the_new_behaviour_does_not_know_fails)
     domt_pick_close_world();
 }
 
-DOMT_TEST(callbacks_are_those_of_the_behaviour_it_has)
+DOMT_TEST(callbacks_are_those_of_the_behaviour_an_actor_has_become)
 {
     domt_pick_open_world(0, 0);
-    domt_begin_in_picker(become_behaviour, &other);
+    domt_send_call_to_picker(become_behaviour, &other);
     domt_pick_settle_world();
     domt_pick_stop_picker();
     ck_assert_int_eq(stops, 1);
@@ -100,8 +100,8 @@ static int become_and_sleep(domus_stack *stack, void *behaviour)
 DOMT_TEST(conversation_goes_on_under_the_new_behaviour)
 {
     domt_pick_open_world(0, 0);
-    domt_begin_in_picker(become_and_sleep, &other);
-    domt_tell(&domt_pick_note, 1);
+    domt_send_call_to_picker(become_and_sleep, &other);
+    domt_send_notice_to_picker(&domt_pick_note, 1);
     domt_pick_expect_text("o1 ");
     domt_pick_pass_ns(6 * MS);
     domt_pick_expect_text("o1 w9 ");
@@ -117,7 +117,7 @@ static const domus_behaviour wide_frame = {
     .on = (const domus_on[]){
         {&domt_pick_note, record_number_as_other_behaviour, DOMUS_FRAME_MAX + 1}, {0}}};
 
-static int try_wrong_behaviours(domus_stack *stack, void *context)
+static int try_to_become_wrong_behaviours(domus_stack *stack, void *context)
 {
     static const domus_behaviour *const wrong[] = {&too_large, &of_channels, &no_handler,
                                                    &wide_frame};
@@ -130,8 +130,8 @@ static int try_wrong_behaviours(domus_stack *stack, void *context)
 DOMT_TEST(behaviour_that_could_not_be_spawned_in_this_place_is_refused)
 {
     domt_pick_open_world(0, 0);
-    domt_begin_in_picker(try_wrong_behaviours, NULL);
-    domt_tell(&domt_pick_note, 1);
+    domt_send_call_to_picker(try_to_become_wrong_behaviours, NULL);
+    domt_send_notice_to_picker(&domt_pick_note, 1);
     domt_pick_expect_text("1 ");
     domt_pick_close_world();
 }
@@ -166,17 +166,17 @@ static const domus_behaviour closed = {
 DOMT_TEST(stashed_messages_come_back_in_order_before_waiting_ones)
 {
     domt_pick_open_world(0, 0);
-    domt_begin_in_picker(become_behaviour, &closed);
+    domt_send_call_to_picker(become_behaviour, &closed);
     domt_pick_settle_world();
     for (int64_t i = 1; i < 4; i++) {
-        domt_tell(&domt_pick_note, i);
+        domt_send_notice_to_picker(&domt_pick_note, i);
         domt_ask_picker(10 + i, 0);
         domt_pick_settle_world();
     }
     ck_assert_str_eq(domt_pick.text, "");
     ck_assert_uint_eq(domt_pick.picker.house->mail, 0);
     ck_assert_str_eq(domt_pick.answers, "");
-    domt_tell(&domt_pick_urgent, 0);
+    domt_send_notice_to_picker(&domt_pick_urgent, 0);
     domt_send_notes_to_picker(4, 5);
     /* the questions are handled behind the notes, and answered in the next run */
     domt_pick_expect_text("1 2 3 4 5 q11 q12 q13 ");
@@ -188,17 +188,17 @@ DOMT_TEST(stashed_messages_come_back_in_order_before_waiting_ones)
 DOMT_TEST(stash_is_bounded_by_mailbox_max)
 {
     domt_pick_open_world(4, 0);
-    domt_begin_in_picker(become_behaviour, &closed);
+    domt_send_call_to_picker(become_behaviour, &closed);
     domt_pick_settle_world();
     results_count = 0;
     for (int64_t i = 1; i < 7; i++) {
-        domt_tell(&domt_pick_note, i);
+        domt_send_notice_to_picker(&domt_pick_note, i);
         domt_pick_settle_world();
     }
     ck_assert_int_eq(results_count, 6);
     for (int i = 0; i < 6; i++)
         ck_assert_int_eq(results[i], i < 4 ? 0 : -ENOBUFS);
-    domt_tell(&domt_pick_urgent, 0);
+    domt_send_notice_to_picker(&domt_pick_urgent, 0);
     domt_pick_expect_text("1 2 3 4 ");
     domt_pick_close_world();
 }
@@ -206,7 +206,7 @@ DOMT_TEST(stash_is_bounded_by_mailbox_max)
 DOMT_TEST(stashed_messages_are_dead_letters_when_the_actor_stops)
 {
     domt_pick_open_world(0, 0);
-    domt_begin_in_picker(become_behaviour, &closed);
+    domt_send_call_to_picker(become_behaviour, &closed);
     domt_pick_settle_world();
     domt_send_notes_to_picker(1, 3);
     domt_ask_picker(4, 0);
@@ -221,12 +221,12 @@ DOMT_TEST(stashed_messages_are_dead_letters_when_the_actor_stops)
 DOMT_TEST(stashed_ask_that_expires_meanwhile_is_not_handled)
 {
     domt_pick_open_world(0, 0);
-    domt_begin_in_picker(become_behaviour, &closed);
+    domt_send_call_to_picker(become_behaviour, &closed);
     domt_pick_settle_world();
     domt_ask_picker(1, 5 * MS);
     domt_pick_settle_world();
     domt_pick_pass_ns(6 * MS);
-    domt_tell(&domt_pick_urgent, 0);
+    domt_send_notice_to_picker(&domt_pick_urgent, 0);
     domt_pick_expect_text("");
     ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, asks_expired), 1);
     ck_assert_uint_eq(domt_pick.releases, 1);
@@ -234,10 +234,10 @@ DOMT_TEST(stashed_ask_that_expires_meanwhile_is_not_handled)
     domt_pick_close_world();
 }
 
-DOMT_TEST(world_may_end_with_messages_aside)
+DOMT_TEST(world_may_end_while_messages_are_stashed)
 {
     domt_pick_open_world(0, 0);
-    domt_begin_in_picker(become_behaviour, &closed);
+    domt_send_call_to_picker(become_behaviour, &closed);
     domt_pick_settle_world();
     domt_send_notes_to_picker(1, 3);
     domt_ask_picker(4, 0);
@@ -277,13 +277,13 @@ static const domus_behaviour wrong = {
 DOMT_TEST(only_a_message_being_handled_is_stashed_and_once)
 {
     domt_pick_open_world(0, 0);
-    domt_begin_in_picker_by_event(try_to_stash_event, NULL);
-    domt_begin_in_picker(become_behaviour, &wrong);
+    domt_send_call_to_picker_as_event(try_to_stash_event, NULL);
+    domt_send_call_to_picker(become_behaviour, &wrong);
     domt_pick_settle_world();
     domt_ask_picker(1, 0);
     domt_pick_expect_answers("r1 ");
     /* note 5 was stashed and unstashed, and the old behaviour has handled it */
-    domt_tell(&domt_pick_note, 5);
+    domt_send_notice_to_picker(&domt_pick_note, 5);
     domt_pick_expect_text("5 ");
     domt_pick_close_world();
 }
@@ -302,25 +302,25 @@ static int stash_current_after_receive(domus_stack *stack, void *self, const dom
 DOMT_TEST(received_messages_may_be_stashed_and_received_again)
 {
     domt_pick_open_world(0, 0);
-    domt_begin_in_picker_by_event(
-        domt_receive_by_reception,
+    domt_send_call_to_picker_as_event(
+        domt_receive_as_ordered,
         &(domt_reception){&domt_any, DOMUS_FOR_EVER, stash_current_after_receive});
     domt_pick_settle_world();
-    domt_tell(&domt_pick_note, 7);
+    domt_send_notice_to_picker(&domt_pick_note, 7);
     domt_pick_expect_text("(7) ");
-    domt_tell(&domt_pick_note, 1);
+    domt_send_notice_to_picker(&domt_pick_note, 1);
     domt_pick_settle_world();
-    domt_begin_in_picker_by_event(domt_do_unstash_all, NULL);
+    domt_send_call_to_picker_as_event(domt_unstash_all, NULL);
     domt_pick_expect_text("(7) (7) 1 ");
 
-    domt_begin_in_picker_by_event(
-        domt_receive_by_reception,
+    domt_send_call_to_picker_as_event(
+        domt_receive_as_ordered,
         &(domt_reception){&domt_questions, DOMUS_FOR_EVER, stash_current_after_receive});
     domt_pick_settle_world();
     domt_ask_picker(3, 0);
     domt_pick_expect_answers("");
-    domt_begin_in_picker_by_event(domt_do_unstash_all, NULL);
-    domt_tell(&domt_pick_note, 7);
+    domt_send_call_to_picker_as_event(domt_unstash_all, NULL);
+    domt_send_notice_to_picker(&domt_pick_note, 7);
     domt_pick_expect_text("(7) (7) 1 (q3) (7) q3 ");
     domt_pick_expect_answers("r3 ");
     ck_assert_uint_eq(domt_pick.releases, 0);

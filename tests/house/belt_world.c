@@ -18,22 +18,22 @@ void domt_belts_open_world(uint32_t slots)
     domt_belts.actor = domt_spawn_recorder(&domt_belts.world, 0, &domt_belts.logs[0]);
 }
 
-domi_manager *domt_belts_manager(uint32_t index)
+domi_manager *domt_belts_manager_of_home(uint32_t index)
 {
     return domt_belts.world.managers[index];
 }
 
 domi_belt *domt_belts_belt_from_1_to_0(void)
 {
-    return domt_belts_manager(1)->belts.to[0];
+    return domt_belts_manager_of_home(1)->belts.to[0];
 }
 
 int domt_belts_send_note(uint32_t from, domus_address to, int64_t number)
 {
-    return domt_belts_send_note_by(domt_belts_manager(from), to, number);
+    return domt_belts_send_note_by_manager(domt_belts_manager_of_home(from), to, number);
 }
 
-int domt_belts_send_note_by(domi_manager *from, domus_address to, int64_t number)
+int domt_belts_send_note_by_manager(domi_manager *from, domus_address to, int64_t number)
 {
     domi_envelope *envelope = domi_message_new(from, sizeof *envelope);
 
@@ -54,14 +54,14 @@ void domt_belts_send_notes(uint32_t from, int64_t first, uint32_t count)
         ck_assert_int_eq(domt_belts_send_note(from, domt_belts.actor, first + i), 0);
 }
 
-uint64_t domt_belts_word_of_inbox(void)
+uint64_t domt_belts_inbox_word_of_actor(void)
 {
     return atomic_load(&domt_belts.actor.house->inbox);
 }
 
-uint64_t domt_belts_count_belted(uint32_t from)
+uint64_t domt_belts_count_sent_by_belt(uint32_t from)
 {
-    return domi_counter_read(&domt_belts_manager(from)->counters.belted);
+    return domi_counter_read(&domt_belts_manager_of_home(from)->counters.belted);
 }
 
 void domt_belts_expect_notes(int64_t first, uint32_t count)
@@ -74,7 +74,7 @@ void domt_belts_expect_notes(int64_t first, uint32_t count)
 void domt_belts_close_world(void)
 {
     domt_settle_world(&domt_belts.world);
-    ck_assert_ptr_null(domt_belts_manager(0)->belts.held);
+    ck_assert_ptr_null(domt_belts_manager_of_home(0)->belts.held);
     domt_world_end(&domt_belts.world);
 }
 

@@ -42,7 +42,7 @@ static uint32_t number_of_this_actor(const domus_stack *stack)
     return i;
 }
 
-static int handle_question(domus_stack *stack, void *self, const void *call_)
+static int count_question_and_run_call(domus_stack *stack, void *self, const void *call_)
 {
     (void)domus_take(stack);
     handled[number_of_this_actor(stack)]++;
@@ -51,7 +51,7 @@ static int handle_question(domus_stack *stack, void *self, const void *call_)
 
 static const domus_behaviour talking = {
     .name = "talking",
-    .on = (const domus_on[]){{&domt_ask_question, handle_question, 0},
+    .on = (const domus_on[]){{&domt_ask_question, count_question_and_run_call, 0},
                              {&domt_call_type, domt_on_call_run_function, 0},
                              {0}}};
 
@@ -61,7 +61,7 @@ static void open_world(void)
     memset(handled, 0, sizeof handled);
     domt_world_open(&world, HOMES);
     for (uint32_t i = 0; i < HOMES; i++)
-        actors[i] = domt_spawn(domt_outside(&world), world.managers[i], &talking, NULL);
+        actors[i] = domt_spawn(domt_outside_manager(&world), world.managers[i], &talking, NULL);
     domt_settle_world(&world);
 }
 
@@ -94,7 +94,7 @@ static int ask_next_actor(domus_stack *stack, void *context)
     return domus_ask(stack, actors[next], &domt_ask_question, &on, record_answers);
 }
 
-static int try_to_cancel_first(domus_stack *stack, void *result)
+static int try_to_cancel_first_conversation(domus_stack *stack, void *result)
 {
     *(int *)result = domus_cancel(stack, first);
     return 0;
@@ -102,14 +102,14 @@ static int try_to_cancel_first(domus_stack *stack, void *result)
 
 static void stop_actor(uint32_t i)
 {
-    domt_stop_actor_and_settle(&world, domt_outside(&world), actors[i]);
+    domt_stop_actor_and_settle(&world, domt_outside_manager(&world), actors[i]);
 }
 
 static int result_of_cancel_by_actor(uint32_t i)
 {
     int result = 1;
 
-    domt_run_as_actor(&world, actors[i], try_to_cancel_first, &result);
+    domt_run_as_actor(&world, actors[i], try_to_cancel_first_conversation, &result);
     return result;
 }
 
@@ -145,8 +145,10 @@ DOMT_TEST(cancel_is_for_a_waiting_conversation_of_the_actor_and_once)
     /* another actor may not cancel a conversation of actor 0 */
     ck_assert_int_eq(result_of_cancel_by_actor(1), -ENOENT);
     int results[2] = {1, 1};
-    domt_send_call(world.managers[0], actors[0], try_to_cancel_first, &results[0]);
-    domt_send_call(world.managers[0], actors[0], try_to_cancel_first, &results[1]);
+    domt_send_function_to_call(world.managers[0], actors[0], try_to_cancel_first_conversation,
+                               &results[0]);
+    domt_send_function_to_call(world.managers[0], actors[0], try_to_cancel_first_conversation,
+                               &results[1]);
     domt_settle_world(&world);
     ck_assert_int_eq(results[0], 0);
     ck_assert_int_eq(results[1], -EALREADY);
@@ -176,7 +178,7 @@ static int try_to_wait_after_cancel(domus_stack *stack, void *self, const domus_
     return domus_wait_first(stack, record_answers);
 }
 
-static int ask_row_and_wait_after_cancel(domus_stack *stack, void *context)
+static int ask_chain_then_wait_after_cancel(domus_stack *stack, void *context)
 {
     static const domt_call on = {ask_next_actor, NULL};
 
@@ -187,14 +189,14 @@ static int ask_row_and_wait_after_cancel(domus_stack *stack, void *context)
 DOMT_TEST(cancelled_conversation_waits_for_nothing_more)
 {
     open_world();
-    domt_run_as_actor(&world, actors[0], ask_row_and_wait_after_cancel, NULL);
+    domt_run_as_actor(&world, actors[0], ask_chain_then_wait_after_cancel, NULL);
     ck_assert_int_eq(result_of_cancel_by_actor(0), 0);
     ck_assert_uint_eq(DOMT_SUM(&world, failures), 0);
     ck_assert_uint_eq(domt_reply_releases, 1); /* the notice that no row takes is released */
     close_world();
 }
 
-static int ask_in_six_ways_and_wait(domus_stack *stack, void *first_only)
+static int ask_six_times_and_wait(domus_stack *stack, void *first_only)
 {
     static const domt_call on = {ask_next_actor, NULL};
 
@@ -208,7 +210,7 @@ static int ask_in_six_ways_and_wait(domus_stack *stack, void *first_only)
 DOMT_TEST(all_of_several_asks_are_cancelled)
 {
     open_world();
-    domt_run_as_actor(&world, actors[0], ask_in_six_ways_and_wait, NULL);
+    domt_run_as_actor(&world, actors[0], ask_six_times_and_wait, NULL);
     ck_assert_int_eq(result_of_cancel_by_actor(0), 0);
     /* the asks of the asker, and those that the asked actors sent on */
     ck_assert_uint_eq(heard, 6 + 2 * (2 + 1) + 6);
@@ -220,7 +222,7 @@ DOMT_TEST(all_of_several_asks_are_cancelled)
 DOMT_TEST(first_of_several_that_is_cancelled_ends_the_wait_once)
 {
     open_world();
-    domt_run_as_actor(&world, actors[0], ask_in_six_ways_and_wait, &world);
+    domt_run_as_actor(&world, actors[0], ask_six_times_and_wait, &world);
     ck_assert_int_eq(result_of_cancel_by_actor(0), 0);
     uint32_t by_first = 0;
     for (uint32_t i = 0; i < heard; i++)
@@ -259,9 +261,10 @@ DOMT_TEST(cancel_that_comes_with_its_ask_finds_it_begun)
     int result;
 
     open_world();
-    domt_send_call(world.managers[0], actors[0], ask_next_actor, NULL);
+    domt_send_function_to_call(world.managers[0], actors[0], ask_next_actor, NULL);
     (void)domt_run_state_queue(world.managers[0]);
-    domt_send_call(world.managers[0], actors[0], try_to_cancel_first, &result);
+    domt_send_function_to_call(world.managers[0], actors[0], try_to_cancel_first_conversation,
+                               &result);
     (void)domt_run_state_queue(world.managers[0]);
     /* a run handles asks before events: the ask is begun, and then cancelled */
     domt_settle_world(&world);
@@ -293,9 +296,10 @@ DOMT_TEST(answer_that_meets_the_cancel_resumes_once)
 
     for (int late = 0; late < 2; late++) {
         open_world();
-        domt_send_call(world.managers[0], actors[0], ask_actor_1, &brief);
+        domt_send_function_to_call(world.managers[0], actors[0], ask_actor_1, &brief);
         (void)domt_run_state_queue(world.managers[0]);
-        domt_send_call(world.managers[0], actors[0], try_to_cancel_first, &result);
+        domt_send_function_to_call(world.managers[0], actors[0], try_to_cancel_first_conversation,
+                                   &result);
         (void)domt_run_state_queue(world.managers[0]);
         ck_assert_int_eq(result, 0);
         ck_assert_uint_eq(heard, 0);
@@ -309,7 +313,8 @@ DOMT_TEST(answer_that_meets_the_cancel_resumes_once)
     }
 }
 
-static int handle_tagged_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_errors_of_tagged_answers(domus_stack *stack, void *self,
+                                           const domus_answer *answer)
 {
     for (; answer != NULL; answer = answer->next) {
         errors[answer->tag] = answer->error;
@@ -319,7 +324,7 @@ static int handle_tagged_answer(domus_stack *stack, void *self, const domus_answ
     return 0;
 }
 
-static int ask_brief_and_endless(domus_stack *stack, void *context)
+static int make_brief_ask_and_endless_ask(domus_stack *stack, void *context)
 {
     static const domt_call brief = {reply_at_once, NULL};
     static const domt_call endless = {ask_next_actor, NULL};
@@ -327,13 +332,13 @@ static int ask_brief_and_endless(domus_stack *stack, void *context)
     ck_assert_int_eq(domus_conversation_of(stack, &first), 0);
     ck_assert_int_eq(domus_ask_add(stack, actors[1], &domt_ask_question, &brief, 0, 0), 0);
     ck_assert_int_eq(domus_ask_add(stack, actors[3], &domt_ask_question, &endless, 0, 1), 0);
-    return domus_wait_all(stack, handle_tagged_answer);
+    return domus_wait_all(stack, record_errors_of_tagged_answers);
 }
 
 DOMT_TEST(answers_that_had_come_are_shown_beside_what_was_cancelled)
 {
     open_world();
-    domt_run_as_actor(&world, actors[0], ask_brief_and_endless, NULL);
+    domt_run_as_actor(&world, actors[0], make_brief_ask_and_endless_ask, NULL);
     ck_assert_int_eq(result_of_cancel_by_actor(0), 0);
     ck_assert_uint_eq(domt_reply_releases, 0);
     domt_settle_world(&world);
@@ -361,9 +366,9 @@ DOMT_TEST(kept_ask_that_is_cancelled_is_kept_no_more)
 
     open_world();
     domt_run_as_actor(&world, actors[0], ask_actor_1, &call);
-    ck_assert_uint_eq(domi_house_count_parked(actors[1].house), 1);
+    ck_assert_uint_eq(domi_house_count_parked_conversations(actors[1].house), 1);
     ck_assert_int_eq(result_of_cancel_by_actor(0), 0);
-    ck_assert_uint_eq(domi_house_count_parked(actors[1].house), 0);
+    ck_assert_uint_eq(domi_house_count_parked_conversations(actors[1].house), 0);
     domt_run_as_actor(&world, actors[1], try_to_reply_to_kept, &result);
     ck_assert_int_eq(result, -ENOENT);
     ck_assert_uint_eq(heard, 1);
@@ -395,7 +400,7 @@ DOMT_TEST(stop_in_the_middle_fails_the_asker_and_cancels_the_asked_actor)
     close_world();
 }
 
-static int count_run_of_call(domus_stack *stack, void *count)
+static int count_that_call_ran(domus_stack *stack, void *count)
 {
     (*(unsigned *)count)++;
     return 0;
@@ -403,14 +408,14 @@ static int count_run_of_call(domus_stack *stack, void *count)
 
 /* Cancels that wait one behind the other are handled in one turn, up to an event of another
  * kind. */
-DOMT_TEST(event_behind_a_cancel_is_no_cancel)
+DOMT_TEST(cancels_in_one_turn_end_at_an_event_of_another_kind)
 {
     unsigned count = 0;
-    const domt_call call = {count_run_of_call, &count};
+    const domt_call call = {count_that_call_ran, &count};
 
     open_world();
     domt_run_as_actor(&world, actors[0], ask_next_actor, NULL);
-    domi_manager *outside = domt_outside(&world);
+    domi_manager *outside = domt_outside_manager(&world);
     const domi_return nobody = {.promise = actors[2].house->stacks->awaited, .serial = 12345};
     for (int i = 0; i < 3; i++) {
         domi_ask_tell_actor_of_cancel(outside, actors[2], &nobody);
@@ -433,7 +438,8 @@ DOMT_TEST(actor_whose_cancel_gets_no_memory_goes_on)
     open_world();
     domt_run_as_actor(&world, actors[0], ask_next_actor, NULL);
     int result = 1;
-    domt_send_call(world.managers[0], actors[0], try_to_cancel_first, &result);
+    domt_send_function_to_call(world.managers[0], actors[0], try_to_cancel_first_conversation,
+                               &result);
     /* All free objects are taken, so no envelope is left for the cancel. */
     domi_memory_fail_allocation_after(0, 1);
     while (domi_pool_take_object(world.managers[0], DOMI_SLAB_64) != NULL)

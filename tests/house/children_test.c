@@ -72,10 +72,10 @@ static void make_family_of_seven(void)
     (void)domt_kin_spawn_root(1, 0, &domt_kin_hearing);
     for (uint32_t i = 2; i < 8; i++)
         (void)domt_kin_spawn_child(i / 2, i, i % 2, &domt_kin_hearing);
-    (void)domt_kin_take_trail();
+    (void)domt_kin_read_and_clear_trail();
 }
 
-static size_t find_in_trail(const char *trail, char what, uint32_t number)
+static size_t place_of_event_in_trail(const char *trail, char what, uint32_t number)
 {
     const char text[] = {what, (char)('0' + number), '\0'};
     const char *found = strstr(trail, text);
@@ -88,9 +88,10 @@ DOMT_TEST(children_end_before_their_parents_here_and_elsewhere)
 {
     make_family_of_seven();
     domt_kin_stop_actor(1);
-    const char *trail = domt_kin_take_trail();
+    const char *trail = domt_kin_read_and_clear_trail();
     for (uint32_t i = 2; i < 8; i++)
-        ck_assert_uint_lt(find_in_trail(trail, 's', i), find_in_trail(trail, 's', i / 2));
+        ck_assert_uint_lt(place_of_event_in_trail(trail, 's', i),
+                          place_of_event_in_trail(trail, 's', i / 2));
     ck_assert_uint_eq(domt_kin_count_houses(), 0);
     domt_kin_close_clean_world();
 }
@@ -113,9 +114,9 @@ DOMT_TEST(conversations_of_children_do_not_hold_a_stop)
     make_family_of_seven();
     (void)domt_kin_spawn_root(9, 1, &domt_kin_hearing);
     for (uint32_t i = 1; i < 8; i++)
-        domt_kin_run_in_handler(i,
-                                i % 3 == 0 ? domt_kin_do_sleep_for_a_day : domt_kin_do_ask_for_ever,
-                                &domt_kin_of[9].address);
+        domt_kin_run_in_handler(
+            i, i % 3 == 0 ? domt_kin_sleep_for_a_day : domt_kin_ask_address_for_ever,
+            &domt_kin_of[9].address);
     domt_kin_stop_actor(1);
     ck_assert_uint_eq(domt_kin_count_houses(), 1);
     for (uint32_t i = 1; i < 8; i++) {
@@ -136,8 +137,9 @@ DOMT_TEST(stops_of_parent_and_child_may_cross)
         domi_manager *from = domt_kin_world.managers[round / 49 % 3];
         ck_assert_int_eq(domi_house_ask_to_stop(from, domt_kin_of[first].address), 0);
         if (round / 49 >= 3)
-            domt_kin_take_turn_of_home(round / 147);
-        (void)domi_house_ask_to_stop(domt_outside(&domt_kin_world), domt_kin_of[second].address);
+            domt_kin_run_iteration_of_home(round / 147);
+        (void)domi_house_ask_to_stop(domt_outside_manager(&domt_kin_world),
+                                     domt_kin_of[second].address);
         domt_settle_world(&domt_kin_world);
         for (uint32_t i = 1; i < 8; i++) {
             bool ends = false;
@@ -187,7 +189,7 @@ DOMT_TEST(actor_that_stops_spawns_no_more_children)
     domt_kin_open_world(1);
     (void)domt_kin_spawn_root(1, 0, &domt_kin_hearing);
     domt_kin_of[1].resuming = try_to_spawn_when_stopping;
-    domt_kin_run_in_handler(1, domt_kin_do_sleep_for_a_day, NULL);
+    domt_kin_run_in_handler(1, domt_kin_sleep_for_a_day, NULL);
     domt_kin_stop_actor(1);
     ck_assert_int_eq(domt_kin_of[1].answer, -ECANCELED);
     ck_assert_int_eq(refused, -ESHUTDOWN);
@@ -231,17 +233,17 @@ DOMT_TEST(slot_of_a_child_elsewhere_is_free_when_its_parent_has_heard)
     domi_manager *there = domt_kin_world.managers[1];
 
     ck_assert_int_eq(domi_house_ask_to_stop(there, child), 0);
-    domt_kin_take_turn_of_home(1);
+    domt_kin_run_iteration_of_home(1);
     ck_assert_uint_eq(domt_kin_of[2].stops, 1);
     ck_assert_uint_eq(child.house->marks, DOMI_MARK_DEAD);
     ck_assert_uint_eq(there->births.houses, 0);
     domus_address other = domt_spawn(there, there, &domt_agent, NULL);
     ck_assert_ptr_ne(other.house, child.house);
     /* The child has ended, so its address is stale and reaches nobody. */
-    ck_assert_int_eq(domi_house_ask_to_stop(domt_outside(&domt_kin_world), child), -ESTALE);
+    ck_assert_int_eq(domi_house_ask_to_stop(domt_outside_manager(&domt_kin_world), child), -ESTALE);
     ck_assert_int_eq(domi_house_ask_to_stop(there, child), -ESTALE);
     child.lease++;
-    ck_assert_int_eq(domi_house_ask_to_stop(domt_outside(&domt_kin_world), child), -ESTALE);
+    ck_assert_int_eq(domi_house_ask_to_stop(domt_outside_manager(&domt_kin_world), child), -ESTALE);
     domt_settle_world(&domt_kin_world);
     ck_assert_uint_eq(child.house->marks, 0);
     other = domt_spawn(there, there, &domt_kin_hearing, &(domt_kin){3, DOMT_WORTH});
@@ -275,25 +277,25 @@ DOMT_TEST(ten_thousand_children_over_three_homes_come_and_go_in_the_same_memory)
         ck_assert_uint_eq(born, 10000);
         ck_assert_uint_eq(domt_kin_count_houses(), 10001);
         if (round == 1)
-            mapped_bytes = domt_mapped_bytes(&domt_kin_world);
+            mapped_bytes = domt_world_mapped_bytes(&domt_kin_world);
         domt_kin_stop_actor(1);
         ck_assert_uint_eq(domt_kin_count_houses(), 0);
     }
-    ck_assert_uint_eq(domt_mapped_bytes(&domt_kin_world), mapped_bytes);
+    ck_assert_uint_eq(domt_world_mapped_bytes(&domt_kin_world), mapped_bytes);
     ck_assert_uint_eq(domt_kin_of[1].stops, 4);
     domt_kin_close_world();
 }
 
 /* --- behind mail ----------------------------------------------------------------------------- */
 
-static void check_stop_behind_notes(domi_manager *from, uint32_t notes, unsigned most)
+static void check_notes_handled_before_stop(domi_manager *from, uint32_t notes, unsigned most)
 {
     domt_kin_of[1].notes = 0;
     (void)domt_kin_spawn_root(1, 0, &domt_kin_hearing);
     (void)domt_kin_spawn_child(1, 2, 1, &domt_kin_hearing);
     for (uint32_t i = 0; i < notes; i++)
         domt_kin_send_notice(1, &domt_kin_note, 0);
-    domt_kin_stop_actor_by(from, 1);
+    domt_kin_stop_actor_by_manager(from, 1);
     ck_assert_uint_le(domt_kin_of[1].notes, most);
     ck_assert(!domt_kin_is_alive(1) && !domt_kin_is_alive(2));
 }
@@ -302,7 +304,7 @@ DOMT_TEST(stop_behind_ten_thousand_messages_lets_one_more_run_at_most)
 {
     domt_kin_open_world(2);
     for (uint32_t i = 0; i < 3; i++) {
-        check_stop_behind_notes(domt_kin_world.managers[i], 10000, 1);
+        check_notes_handled_before_stop(domt_kin_world.managers[i], 10000, 1);
         ck_assert_uint_eq(domt_kin_of[1].notes + domt_kin_releases, 10000);
         domt_kin_releases = 0;
     }
@@ -320,13 +322,13 @@ DOMT_TEST(stop_after_mail_handles_what_waits_and_drops_what_comes_behind)
         domt_kin_open_world(2);
         (void)domt_kin_spawn_root(1, 0, &domt_kin_hearing);
         (void)domt_kin_spawn_root(2, home, &domt_kin_hearing);
-        domt_kin_run_in_handler(1, domt_kin_do_sleep_for_a_day, NULL);
+        domt_kin_run_in_handler(1, domt_kin_sleep_for_a_day, NULL);
         domi_manager *from = domt_kin_world.managers[home];
         for (int i = 0; i < 1000; i++)
             ck_assert_int_eq(
                 domt_send_notice(from, domt_kin_of[1].address, &domt_kin_note, "payload"), 0);
-        domt_kin_send_function(from, 2, stop_actor_1_after_mail, NULL);
-        domt_kin_take_turn_of_home(home);
+        domt_kin_send_function_to_run(from, 2, stop_actor_1_after_mail, NULL);
+        domt_kin_run_iteration_of_home(home);
         (void)domt_send_notice(from, domt_kin_of[1].address, &domt_kin_note, "payload");
         domt_settle_world(&domt_kin_world);
         ck_assert_uint_eq(domt_kin_of[1].notes, 1000);
@@ -356,7 +358,7 @@ static int try_to_spawn_children(domus_stack *stack, void *errors)
     return 0;
 }
 
-static unsigned failures_of_family_without_memory(void)
+static unsigned count_failures_of_family_without_memory(void)
 {
     domus_address root = {0};
     unsigned failed = 0;
@@ -365,19 +367,20 @@ static unsigned failures_of_family_without_memory(void)
     domt_world_init(&domt_kin_world, 2);
     if (domt_world_start(&domt_kin_world) != 0)
         return 1;
-    failed +=
-        domi_house_spawn_without_parent(domt_outside(&domt_kin_world), domt_kin_world.managers[0],
-                                        &boss, &(domt_kin){1, DOMT_WORTH}, &root) != 0;
+    failed += domi_house_spawn_without_parent(domt_outside_manager(&domt_kin_world),
+                                              domt_kin_world.managers[0], &boss,
+                                              &(domt_kin){1, DOMT_WORTH}, &root) != 0;
     domt_call order = {try_to_spawn_children, &failed};
-    failed += domt_send_notice(domt_outside(&domt_kin_world), root, &domt_call_type, &order) != 0;
+    failed +=
+        domt_send_notice(domt_outside_manager(&domt_kin_world), root, &domt_call_type, &order) != 0;
     domt_settle_world(&domt_kin_world);
     for (uint32_t i = 2; i < 14; i++) {
         int error = -EIO;
-        failed += domt_send_notice(domt_outside(&domt_kin_world), domt_kin_of[i].address,
+        failed += domt_send_notice(domt_outside_manager(&domt_kin_world), domt_kin_of[i].address,
                                    &domt_kin_fail, &error) != 0;
     }
     domt_settle_world(&domt_kin_world);
-    (void)domi_house_ask_to_stop(domt_outside(&domt_kin_world), root);
+    (void)domi_house_ask_to_stop(domt_outside_manager(&domt_kin_world), root);
     domt_settle_world(&domt_kin_world);
     ck_assert_uint_eq(domt_kin_count_houses(), 0);
     domt_kin_close_clean_world();
@@ -393,11 +396,11 @@ DOMT_TEST(any_allocation_of_a_family_may_fail)
         int64_t count = 0;
         do
             domi_memory_fail_allocation_after(count++, stay);
-        while (failures_of_family_without_memory() != 0 && count < 1000);
+        while (count_failures_of_family_without_memory() != 0 && count < 1000);
         domi_memory_fail_allocation_after(-1, 0);
         ck_assert_int_gt(count, 20);
         ck_assert_int_lt(count, 1000);
-        ck_assert_uint_eq(failures_of_family_without_memory(), 0);
+        ck_assert_uint_eq(count_failures_of_family_without_memory(), 0);
     }
 }
 
@@ -413,9 +416,9 @@ static void begin_family_turmoil(void)
     domt_kin_run_in_handler(1, try_to_spawn_children, &failed);
     ck_assert_uint_eq(failed, 0);
     for (uint32_t i = 2; i < 14; i++)
-        domt_kin_run_in_handler(i,
-                                i % 3 == 0 ? domt_kin_do_sleep_for_a_day : domt_kin_do_ask_for_ever,
-                                &domt_kin_of[i / 2].address);
+        domt_kin_run_in_handler(
+            i, i % 3 == 0 ? domt_kin_sleep_for_a_day : domt_kin_ask_address_for_ever,
+            &domt_kin_of[i / 2].address);
     for (uint32_t i = 2; i < 14; i += 3) {
         domt_kin_send_notice(i, &domt_kin_fail, -EIO);
         (void)domi_house_ask_to_stop(domt_kin_world.managers[i % 2], domt_kin_of[i + 1].address);
@@ -423,12 +426,12 @@ static void begin_family_turmoil(void)
     }
 }
 
-DOMT_TEST(world_may_end_at_every_turn)
+DOMT_TEST(world_may_end_during_any_step_of_a_family)
 {
     for (uint32_t turns = 0; turns < 80; turns++) {
         begin_family_turmoil();
         for (uint32_t i = 0; i < turns; i++) {
-            domt_kin_take_turn_of_home(i % 3 == 1);
+            domt_kin_run_iteration_of_home(i % 3 == 1);
             if (i == 3)
                 (void)domi_house_ask_to_stop(domt_kin_world.managers[1], domt_kin_of[1].address);
         }

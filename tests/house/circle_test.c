@@ -58,14 +58,14 @@ static void open_world(void)
 {
     domt_world_open(&world, HOMES);
     for (uint32_t i = 0; i < HOMES; i++)
-        actors[i] = domt_spawn(domt_outside(&world), world.managers[i], &travelling, NULL);
+        actors[i] = domt_spawn(domt_outside_manager(&world), world.managers[i], &travelling, NULL);
     domt_settle_world(&world);
 }
 
 static void close_world(void)
 {
     for (uint32_t i = 0; i < HOMES; i++) {
-        ck_assert_uint_eq(domi_house_count_parked(actors[i].house), 0);
+        ck_assert_uint_eq(domi_house_count_parked_conversations(actors[i].house), 0);
         ck_assert_uint_eq(actors[i].house->mail, 0);
         ck_assert_uint_eq(actors[i].house->marks & DOMI_MARKS_HOLD, 0);
     }
@@ -96,7 +96,7 @@ static int travel_along_route(domus_stack *stack, void *route)
     return begin_trip_along_route(stack, route, record_error_of_answer);
 }
 
-static int raise_barrier_and_travel_20_ms(domus_stack *stack, void *route)
+static int raise_barrier_and_travel_within_20_ms(domus_stack *stack, void *route)
 {
     trip now = {route, 0};
 
@@ -105,9 +105,11 @@ static int raise_barrier_and_travel_20_ms(domus_stack *stack, void *route)
                             record_error_of_answer);
 }
 
-static void send_call(uint32_t who, int (*function)(domus_stack *, void *), const void *context)
+static void send_call_to_actor(uint32_t who, int (*function)(domus_stack *, void *),
+                               const void *context)
 {
-    domt_send_call(world.managers[who], actors[who], function, (void *)(uintptr_t)context);
+    domt_send_function_to_call(world.managers[who], actors[who], function,
+                               (void *)(uintptr_t)context);
 }
 
 static void let_home_work(uint32_t home)
@@ -135,7 +137,7 @@ DOMT_TEST(ask_that_comes_back_to_the_barrier_fails_at_once)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         resumed = domt_releases = 0;
         open_world();
-        send_call(0, raise_barrier_and_travel, rows[i].route);
+        send_call_to_actor(0, raise_barrier_and_travel, rows[i].route);
         domt_settle_world(&world);
         ck_assert_msg(resumed == 1 && outcomes[0] == -EDEADLK, "%s: %d", rows[i].name, outcomes[0]);
         ck_assert_uint_eq(DOMT_SUM(&world, circles), 1);
@@ -150,7 +152,7 @@ DOMT_TEST(without_a_barrier_the_same_routes_go_through)
     static const uint8_t route[] = {0, 1, 0, 1, 2, 3, 0, STOP};
 
     open_world();
-    send_call(0, travel_along_route, route);
+    send_call_to_actor(0, travel_along_route, route);
     domt_settle_world(&world);
     ck_assert_int_eq(outcomes[0], 0);
     ck_assert_uint_eq(ends, 1);
@@ -171,7 +173,7 @@ static int raise_barrier_after_first_answer(domus_stack *stack, void *self,
 
 /* Begin two trips: one comes back to this actor, and the answer of the other one makes the
  * conversation raise its barrier. */
-static int travel_two_ways(domus_stack *stack, void *context)
+static int begin_two_trips_and_wait_for_first(domus_stack *stack, void *context)
 {
     static const uint8_t back[] = {1, 0, STOP};
     static const uint8_t there[] = {2, STOP};
@@ -185,7 +187,7 @@ static int travel_two_ways(domus_stack *stack, void *context)
 DOMT_TEST(ask_that_waits_when_the_barrier_is_raised_fails)
 {
     open_world();
-    send_call(0, travel_two_ways, NULL);
+    send_call_to_actor(0, begin_two_trips_and_wait_for_first, NULL);
     let_home_work(0);
     /* one run of the actor on home 2 sends the answer and the ask that comes back */
     let_home_work(2);
@@ -216,7 +218,7 @@ DOMT_TEST(resumed_conversation_that_raises_a_barrier_and_asks_itself_fails)
     static const uint8_t route[] = {1, STOP};
 
     open_world();
-    send_call(0, travel_then_raise_and_ask_itself, route);
+    send_call_to_actor(0, travel_then_raise_and_ask_itself, route);
     domt_settle_world(&world);
     ck_assert_uint_eq(resumed, 1);
     ck_assert_int_eq(outcomes[0], -EDEADLK);
@@ -245,7 +247,7 @@ static int record_errors_of_answers(domus_stack *stack, void *self, const domus_
 }
 
 /* Ask actor 1, which raises its barrier and sleeps, and actor 2, which asks actor 1 in turn. */
-static int ask_holder_and_trip_to_holder(domus_stack *stack, void *context)
+static int ask_holder_of_barrier_by_two_routes(domus_stack *stack, void *context)
 {
     static const uint8_t route[] = {2, 1, STOP};
     static const domt_call nap = {raise_barrier_and_sleep, NULL};
@@ -256,10 +258,10 @@ static int ask_holder_and_trip_to_holder(domus_stack *stack, void *context)
     return domus_wait_all(stack, record_errors_of_answers);
 }
 
-DOMT_TEST(sibling_from_the_same_root_waits_for_the_barrier)
+DOMT_TEST(ask_by_another_branch_of_one_root_waits_for_the_barrier)
 {
     open_world();
-    send_call(0, ask_holder_and_trip_to_holder, NULL);
+    send_call_to_actor(0, ask_holder_of_barrier_by_two_routes, NULL);
     domt_settle_world(&world);
     ck_assert_uint_eq(actors[1].house->mail, 1);
     domt_pass_time(&world, 11 * MS);
@@ -275,10 +277,10 @@ DOMT_TEST(other_conversation_of_the_actor_that_holds_a_barrier_waits)
     static const uint8_t route[] = {1, 0, STOP};
 
     open_world();
-    send_call(0, travel_along_route, route);
+    send_call_to_actor(0, travel_along_route, route);
     let_home_work(0);
     /* the ask under way belongs to another conversation than the one that raises the barrier */
-    send_call(0, raise_barrier_and_sleep, NULL);
+    send_call_to_actor(0, raise_barrier_and_sleep, NULL);
     domt_settle_world(&world);
     ck_assert_uint_eq(actors[0].house->mail, 1);
     ck_assert_uint_eq(resumed, 0);
@@ -295,8 +297,8 @@ DOMT_TEST(independent_holders_that_wait_for_each_other_end_by_their_deadlines)
     static const uint8_t back[] = {0, STOP};
 
     open_world();
-    send_call(0, raise_barrier_and_travel_20_ms, there);
-    send_call(1, raise_barrier_and_travel_20_ms, back);
+    send_call_to_actor(0, raise_barrier_and_travel_within_20_ms, there);
+    send_call_to_actor(1, raise_barrier_and_travel_within_20_ms, back);
     /* Each of two actors has raised its barrier before the ask of the other one comes. */
     (void)domt_run_state_queue(world.managers[0]);
     (void)domt_run_state_queue(world.managers[1]);
@@ -345,7 +347,7 @@ DOMT_TEST(circle_through_a_forwarded_ask_is_found)
     static const domt_call call = {forward_or_ask_actor_0, NULL};
 
     open_world();
-    send_call(0, raise_barrier_and_ask_actor_1, &call);
+    send_call_to_actor(0, raise_barrier_and_ask_actor_1, &call);
     domt_settle_world(&world);
     ck_assert_uint_eq(resumed, 1);
     ck_assert_int_eq(outcomes[0], -EDEADLK);
@@ -401,7 +403,7 @@ DOMT_TEST(ask_of_a_conversation_that_has_answered_waits_and_does_not_fail)
     for (answer_how = 0; answer_how < 4; answer_how++) {
         resumed = domt_releases = 0;
         open_world();
-        send_call(0, raise_barrier_and_ask_actor_1, &call);
+        send_call_to_actor(0, raise_barrier_and_ask_actor_1, &call);
         domt_settle_world(&world);
         if (answer_how == 3)
             domt_run_as_actor(&world, actors[1], reply_to_kept, NULL);

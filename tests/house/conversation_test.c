@@ -74,7 +74,7 @@ static int begin_conversation_with_zeroed_frame(domus_stack *stack, void *self, 
     return domus_ask(stack, server, &number_type, &frame[1], check_frame_and_ask_again);
 }
 
-static int handle_without_frame(domus_stack *stack, void *self, const void *payload)
+static int expect_no_frame(domus_stack *stack, void *self, const void *payload)
 {
     wrong += domus_frame(stack) != NULL;
     ended++;
@@ -86,10 +86,10 @@ static const domus_behaviour framed = {
     .on = (const domus_on[]){{&begin_small, begin_conversation_with_zeroed_frame, 16},
                              {&begin_middle, begin_conversation_with_zeroed_frame, 200},
                              {&begin_large, begin_conversation_with_zeroed_frame, DOMUS_FRAME_MAX},
-                             {&begin_none, handle_without_frame, 0},
+                             {&begin_none, expect_no_frame, 0},
                              {0}}};
 
-static int reply_twice_the_number(domus_stack *stack, void *self, const void *number)
+static int reply_with_double_number(domus_stack *stack, void *self, const void *number)
 {
     uint64_t doubled = *(const uint64_t *)number * 2;
 
@@ -97,20 +97,21 @@ static int reply_twice_the_number(domus_stack *stack, void *self, const void *nu
 }
 
 static const domus_behaviour doubling = {
-    .name = "doubling", .on = (const domus_on[]){{&number_type, reply_twice_the_number, 0}, {0}}};
+    .name = "doubling", .on = (const domus_on[]){{&number_type, reply_with_double_number, 0}, {0}}};
 
 DOMT_TEST(frames_are_zeroed_and_kept_through_parks)
 {
     const domus_type *const types[] = {&begin_small, &begin_middle, &begin_large};
 
     domt_world_open(&world, 2);
-    domus_address one = domt_spawn(domt_outside(&world), world.managers[0], &framed, NULL);
-    server = domt_spawn(domt_outside(&world), world.managers[1], &doubling, NULL);
+    domus_address one = domt_spawn(domt_outside_manager(&world), world.managers[0], &framed, NULL);
+    server = domt_spawn(domt_outside_manager(&world), world.managers[1], &doubling, NULL);
     /* frames of later rounds lie in memory that earlier ones have left */
     for (int round = 0; round < 3; round++) {
         for (uint64_t i = 0; i < 90; i++) {
             uint64_t which = i % 3;
-            ck_assert_int_eq(domt_send_notice(domt_outside(&world), one, types[which], &which), 0);
+            ck_assert_int_eq(
+                domt_send_notice(domt_outside_manager(&world), one, types[which], &which), 0);
         }
         domt_settle_world(&world);
     }
@@ -119,11 +120,12 @@ DOMT_TEST(frames_are_zeroed_and_kept_through_parks)
     domt_end_clean_world(&world);
 }
 
-DOMT_TEST(row_without_a_frame_has_none)
+DOMT_TEST(handler_of_a_row_without_a_frame_gets_no_frame)
 {
     domt_world_open(&world, 1);
-    domus_address one = domt_spawn(domt_outside(&world), world.managers[0], &framed, NULL);
-    ck_assert_int_eq(domt_send_notice(domt_outside(&world), one, &begin_none, &(uint64_t){0}), 0);
+    domus_address one = domt_spawn(domt_outside_manager(&world), world.managers[0], &framed, NULL);
+    ck_assert_int_eq(
+        domt_send_notice(domt_outside_manager(&world), one, &begin_none, &(uint64_t){0}), 0);
     domt_settle_world(&world);
     ck_assert_uint_eq(ended, 1);
     ck_assert_uint_eq(wrong, 0);
@@ -144,7 +146,8 @@ typedef struct journey {
 static domus_address servers[SERVERS];
 static uint64_t arrived_sum;
 
-static int continue_journey(domus_stack *stack, void *self, const domus_answer *answer)
+static int check_doubled_number_and_ask_next_server(domus_stack *stack, void *self,
+                                                    const domus_answer *answer)
 {
     journey *now = domus_frame(stack);
 
@@ -156,7 +159,7 @@ static int continue_journey(domus_stack *stack, void *self, const domus_answer *
         return 0;
     }
     return domus_ask(stack, servers[(now->id + now->hops) % SERVERS], &number_type, &now->value,
-                     continue_journey);
+                     check_doubled_number_and_ask_next_server);
 }
 
 static int on_id_ask_first_server(domus_stack *stack, void *self, const void *id)
@@ -165,7 +168,7 @@ static int on_id_ask_first_server(domus_stack *stack, void *self, const void *id
 
     now->id = now->value = *(const uint64_t *)id;
     return domus_ask(stack, servers[now->id % SERVERS], &number_type, &now->value,
-                     continue_journey);
+                     check_doubled_number_and_ask_next_server);
 }
 
 static const domus_behaviour traveller = {
@@ -179,11 +182,12 @@ DOMT_TEST(many_conversations_of_one_actor_interleave_and_keep_apart)
 
     domi_random_init(&random, 8);
     domt_world_open(&world, 3);
-    domus_address one = domt_spawn(domt_outside(&world), world.managers[0], &traveller, NULL);
+    domus_address one =
+        domt_spawn(domt_outside_manager(&world), world.managers[0], &traveller, NULL);
     for (uint32_t i = 0; i < SERVERS; i++)
-        servers[i] = domt_spawn(domt_outside(&world), world.managers[i], &doubling, NULL);
+        servers[i] = domt_spawn(domt_outside_manager(&world), world.managers[i], &doubling, NULL);
     for (uint64_t id = 0; id < JOURNEYS; id++) {
-        ck_assert_int_eq(domt_send_notice(domt_outside(&world), one, &begin_small, &id), 0);
+        ck_assert_int_eq(domt_send_notice(domt_outside_manager(&world), one, &begin_small, &id), 0);
         if (domi_random_below(&random, 8) == 0)
             (void)domt_iterate_home(world.managers[domi_random_below(&random, 3)]);
     }
@@ -258,9 +262,11 @@ static void open_world_of_echo(void)
 DOMT_TEST(asks_and_replies_of_all_sizes_arrive_whole)
 {
     open_world_of_echo();
-    domus_address agent = domt_spawn(domt_outside(&world), world.managers[0], &domt_agent, NULL);
+    domus_address agent =
+        domt_spawn(domt_outside_manager(&world), world.managers[0], &domt_agent, NULL);
     for (uint32_t home = 0; home < 2; home++) {
-        domus_address to = domt_spawn(domt_outside(&world), world.managers[home], &echoing, NULL);
+        domus_address to =
+            domt_spawn(domt_outside_manager(&world), world.managers[home], &echoing, NULL);
         for (size_t i = 0; i < SIZES; i++) {
             for (size_t j = 0; j < SIZES; j++) {
                 ask_type = &sized[i];
@@ -277,10 +283,10 @@ DOMT_TEST(asks_and_replies_of_all_sizes_arrive_whole)
 DOMT_TEST(notices_of_all_sizes_arrive_whole)
 {
     open_world_of_echo();
-    domus_address to = domt_spawn(domt_outside(&world), world.managers[0], &echoing, NULL);
+    domus_address to = domt_spawn(domt_outside_manager(&world), world.managers[0], &echoing, NULL);
     for (size_t i = 0; i < SIZES; i++) {
         reply_type = &sized[i];
-        ck_assert_int_eq(domt_send_notice(domt_outside(&world), to, &sized[i], payload), 0);
+        ck_assert_int_eq(domt_send_notice(domt_outside_manager(&world), to, &sized[i], payload), 0);
         domt_settle_world(&world);
     }
     ck_assert_uint_eq(noticed, SIZES);
@@ -298,7 +304,7 @@ static int replied, resumed, turns;
 static domus_address seen[2];
 static uint32_t seen_count;
 
-static void set_up_world(void)
+static void open_world_of_three_agents(void)
 {
     domt_world_open(&world, 1);
     worker = domt_spawn(world.managers[0], world.managers[0], &domt_agent, NULL);
@@ -337,9 +343,9 @@ static int ask_worker(domus_stack *stack, void *context)
 
 DOMT_TEST(a_notice_behind_an_answered_ask_has_no_ask)
 {
-    set_up_world();
-    domt_send_call(world.managers[0], asker, ask_worker, NULL);
-    domt_send_call(world.managers[0], worker, try_to_answer_notice, NULL);
+    open_world_of_three_agents();
+    domt_send_function_to_call(world.managers[0], asker, ask_worker, NULL);
+    domt_send_function_to_call(world.managers[0], worker, try_to_answer_notice, NULL);
     uint64_t before = DOMT_SUM(&world, runs);
     (void)domt_run_state_queue(world.managers[0]);
     domt_settle_world(&world);
@@ -373,15 +379,15 @@ static int raise_barrier_and_return(domus_stack *stack, void *context)
     return domus_barrier(stack);
 }
 
-DOMT_TEST(a_turn_behind_one_that_parked_failed_or_held_ends_by_itself)
+DOMT_TEST(turn_inherits_no_park_failure_or_barrier_of_the_one_before)
 {
-    set_up_world();
-    domt_send_call(world.managers[0], worker, sleep_once, NULL);
-    domt_send_call(world.managers[0], worker, try_to_answer_notice, NULL);
-    domt_send_call(world.managers[0], worker, raise_barrier_and_return, NULL);
-    domt_send_call(world.managers[0], worker, sleep_once, NULL);
-    domt_send_call(world.managers[0], worker, return_error, NULL);
-    domt_send_call(world.managers[0], worker, sleep_once, NULL);
+    open_world_of_three_agents();
+    domt_send_function_to_call(world.managers[0], worker, sleep_once, NULL);
+    domt_send_function_to_call(world.managers[0], worker, try_to_answer_notice, NULL);
+    domt_send_function_to_call(world.managers[0], worker, raise_barrier_and_return, NULL);
+    domt_send_function_to_call(world.managers[0], worker, sleep_once, NULL);
+    domt_send_function_to_call(world.managers[0], worker, return_error, NULL);
+    domt_send_function_to_call(world.managers[0], worker, sleep_once, NULL);
     domt_settle_world(&world);
     ck_assert_int_eq(turns, 6);
     ck_assert_int_eq(replied, -EINVAL);
@@ -404,10 +410,10 @@ static int send_to_worker(domus_stack *stack, void *context)
 
 DOMT_TEST(each_turn_sees_the_sender_of_its_own_message)
 {
-    set_up_world();
+    open_world_of_three_agents();
     seen_count = 0;
-    domt_send_call(world.managers[0], other, send_to_worker, NULL);
-    domt_send_call(world.managers[0], worker, record_sender, NULL);
+    domt_send_function_to_call(world.managers[0], other, send_to_worker, NULL);
+    domt_send_function_to_call(world.managers[0], worker, record_sender, NULL);
     (void)domt_run_state_queue(
         world.managers[0]); /* both answers wait for the worker when it runs */
     domt_settle_world(&world);
@@ -422,7 +428,7 @@ DOMT_TEST(each_turn_sees_the_sender_of_its_own_message)
 static const domus_type question_type = {.name = "question", .size = sizeof(domi_begin)};
 static char text[4096];
 
-static int on_question_keep_it(domus_stack *stack, void *self, const void *question)
+static int on_question_keep_ask(domus_stack *stack, void *self, const void *question)
 {
     static domus_kept kept;
 
@@ -430,14 +436,14 @@ static int on_question_keep_it(domus_stack *stack, void *self, const void *quest
 }
 
 static const domus_behaviour silent = {
-    .name = "silent", .on = (const domus_on[]){{&question_type, on_question_keep_it, 0}, {0}}};
+    .name = "silent", .on = (const domus_on[]){{&question_type, on_question_keep_ask, 0}, {0}}};
 
 static int begin_ask_in_parts(domus_stack *stack, void *to)
 {
     domi_begin begin = {.stack = NULL};
 
-    return domi_ask_put_first_part(stack, *(const domus_address *)to, &question_type, &begin,
-                                   &begin, 0, count_resumption);
+    return domi_ask_put_first_part_and_wait(stack, *(const domus_address *)to, &question_type,
+                                            &begin, &begin, 0, count_resumption);
 }
 
 static void describe_actor(domi_manager *home, domus_address actor)
@@ -453,8 +459,8 @@ DOMT_TEST(ask_in_parts_waits_for_its_begin)
 {
     domt_world_open(&world, 1);
     domi_manager *home = world.managers[0];
-    asker = domt_spawn(domt_outside(&world), home, &domt_agent, NULL);
-    domus_address asked = domt_spawn(domt_outside(&world), home, &silent, NULL);
+    asker = domt_spawn(domt_outside_manager(&world), home, &domt_agent, NULL);
+    domus_address asked = domt_spawn(domt_outside_manager(&world), home, &silent, NULL);
     domt_run_as_actor(&world, asker, begin_ask_in_parts, &asked);
     describe_actor(home, asker);
     ck_assert_msg(strstr(text, "waits for one of 2\n") != NULL, "%s", text);

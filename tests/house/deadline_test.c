@@ -24,7 +24,7 @@ static uint64_t heard_ns[8];
 
 static int sleep_and_forward(domus_stack *stack, void *ns);
 
-static int handle_call(domus_stack *stack, void *self, const void *call_)
+static int count_call_and_run_it(domus_stack *stack, void *self, const void *call_)
 {
     const domt_call *call = call_;
 
@@ -37,14 +37,15 @@ static int handle_call(domus_stack *stack, void *self, const void *call_)
 
 static const domus_behaviour talking = {
     .name = "talking",
-    .on = (const domus_on[]){
-        {&domt_ask_question, handle_call, 0}, {&domt_call_type, handle_call, 0}, {0}}};
+    .on = (const domus_on[]){{&domt_ask_question, count_call_and_run_it, 0},
+                             {&domt_call_type, count_call_and_run_it, 0},
+                             {0}}};
 
 static void open_world(void)
 {
     domt_world_open(&world, HOMES);
     for (uint32_t i = 0; i < HOMES; i++)
-        actors[i] = domt_spawn(domt_outside(&world), world.managers[i], &talking, NULL);
+        actors[i] = domt_spawn(domt_outside_manager(&world), world.managers[i], &talking, NULL);
     domt_settle_world(&world);
 }
 
@@ -114,7 +115,8 @@ static int ask_as_ordered(domus_stack *stack, void *order_)
 /* Send the asker its order, and let it ask; the other homes do not work, so nobody answers yet. */
 static void let_asker_ask_as_ordered(const order *now)
 {
-    domt_send_call(world.managers[0], actors[0], ask_as_ordered, (void *)(uintptr_t)now);
+    domt_send_function_to_call(world.managers[0], actors[0], ask_as_ordered,
+                               (void *)(uintptr_t)now);
     (void)domt_run_state_queue(world.managers[0]);
 }
 
@@ -167,7 +169,7 @@ DOMT_TEST(answer_that_meets_the_time_out_resumes_once)
     let_home_work(0);
     /* home 1 answers, and the answer waits in the asker's inbox */
     (void)domt_iterate_home(world.managers[1]);
-    domt_jump_time(&world, 6 * MS);
+    domt_advance_time_without_runs(&world, 6 * MS);
     let_home_work(0);
     expect_answers(1, 0);
     ck_assert_uint_eq(domt_reply_releases, 0);
@@ -191,7 +193,7 @@ DOMT_TEST(very_long_times_are_no_overflow)
     domt_world_end(&world);
 }
 
-static int ask_three_with_naps(domus_stack *stack, void *context)
+static int ask_three_that_sleep_before_they_reply(domus_stack *stack, void *context)
 {
     static uint64_t naps_ns[3] = {3 * MS, 30 * MS, 30 * MS};
 
@@ -206,7 +208,7 @@ static int ask_three_with_naps(domus_stack *stack, void *context)
 DOMT_TEST(asks_waited_for_together_time_out_one_by_one)
 {
     open_world();
-    domt_run_as_actor(&world, actors[0], ask_three_with_naps, NULL);
+    domt_run_as_actor(&world, actors[0], ask_three_that_sleep_before_they_reply, NULL);
     domt_pass_time(&world, 8 * MS);
     ck_assert_uint_eq(resumed, 3);
     ck_assert(tags[0] == 0 && errors[0] == 0);
@@ -228,7 +230,7 @@ DOMT_TEST(expired_ask_is_dropped_before_it_is_handled_and_counted)
     let_asker_ask_as_ordered(&now);
     let_home_work(0);
     handled = 0;
-    domt_jump_time(&world, 5 * MS);
+    domt_advance_time_without_runs(&world, 5 * MS);
     domt_settle_world(&world);
     ck_assert_uint_eq(handled, 0);
     ck_assert_uint_eq(DOMT_SUM(&world, asks_expired), 1);
@@ -400,7 +402,7 @@ DOMT_TEST(stop_and_end_take_time_outs_back)
         let_asker_ask_as_ordered(&now);
     domt_settle_world(&world);
     ck_assert_uint_eq(world.managers[0]->timing.deadlines.count, 3);
-    domt_stop_actor_and_settle(&world, domt_outside(&world), actors[0]);
+    domt_stop_actor_and_settle(&world, domt_outside_manager(&world), actors[0]);
     ck_assert_uint_eq(world.managers[0]->timing.deadlines.count, 0);
     expect_answers(3, -ECANCELED);
     /* actors that were stopped answer no asks, so no late answers come */
@@ -410,7 +412,7 @@ DOMT_TEST(stop_and_end_take_time_outs_back)
     open_world();
     let_asker_ask_as_ordered(&now);
     domt_settle_world(&world);
-    domt_jump_time(&world, 11 * MS);
+    domt_advance_time_without_runs(&world, 11 * MS);
     /* The ask has failed while its asker has already ended, so nobody learns of the failure. */
     (void)domi_manager_fire_timers(world.managers[0]);
     domt_world_end(&world);
@@ -425,7 +427,7 @@ static int keep_ask_of_handler(domus_stack *stack, void *context)
     return domus_keep(stack, &kept);
 }
 
-static int reply_to_kept_expecting(domus_stack *stack, void *error)
+static int reply_to_kept_and_expect_result(domus_stack *stack, void *error)
 {
     ck_assert_int_eq(domus_kept_reply(stack, kept, &domt_ask_done, "replied"), *(const int *)error);
     ck_assert_int_eq(domus_kept_reply(stack, kept, &domt_ask_done, "replied"), -ENOENT);
@@ -441,9 +443,9 @@ DOMT_TEST(kept_ask_ends_at_its_deadline)
     let_asker_ask_as_ordered(&now);
     domt_pass_time(&world, 12 * MS);
     ck_assert_int_eq(errors[0], -ETIMEDOUT);
-    ck_assert_uint_eq(domi_house_count_parked(actors[1].house), 0);
+    ck_assert_uint_eq(domi_house_count_parked_conversations(actors[1].house), 0);
     ck_assert_uint_eq(DOMT_SUM(&world, asks_expired), 1);
-    domt_run_as_actor(&world, actors[1], reply_to_kept_expecting, (void *)(uintptr_t)&gone);
+    domt_run_as_actor(&world, actors[1], reply_to_kept_and_expect_result, (void *)(uintptr_t)&gone);
     ck_assert_uint_eq(resumed, 1);
     ck_assert_uint_eq(DOMT_SUM(&world, late_replies), 0);
     /* the refused reply leaves its payload with the caller */
@@ -460,7 +462,8 @@ DOMT_TEST(kept_ask_that_is_answered_in_time_takes_its_time_out_back)
     let_asker_ask_as_ordered(&now);
     domt_pass_time(&world, 5 * MS);
     ck_assert_uint_eq(world.managers[1]->timing.deadlines.count, 1);
-    domt_run_as_actor(&world, actors[1], reply_to_kept_expecting, (void *)(uintptr_t)&taken);
+    domt_run_as_actor(&world, actors[1], reply_to_kept_and_expect_result,
+                      (void *)(uintptr_t)&taken);
     domt_pass_time(&world, 10 * MS);
     expect_answers(1, 0);
     ck_assert_uint_eq(DOMT_SUM(&world, asks_expired), 0);

@@ -44,17 +44,17 @@ static int arm_timers(domus_stack *stack, void *count)
 static void fill_mailboxes_of_house(int replies, int asks, int notices, int events)
 {
     for (int i = 0; i < replies; i++)
-        domt_send_inquiry(home_manager(), one, other, i);
-    domt_send_call(home_manager(), one, arm_timers, &events);
+        domt_let_recorder_ask(home_manager(), one, other, i);
+    domt_send_function_to_call(home_manager(), one, arm_timers, &events);
     domt_let_home_work(home_manager());
     for (int i = 0; i < asks; i++)
-        domt_send_inquiry(world.managers[1], other, one, i);
+        domt_let_recorder_ask(world.managers[1], other, one, i);
     for (int i = 0; i < notices; i++)
-        domt_send_note(domt_outside(&world), one, i);
+        domt_send_note(domt_outside_manager(&world), one, i);
     /* messages that home 1 sends stay in the inbox of the house under test */
     domt_let_home_work(world.managers[1]);
-    domt_jump_time(&world, 2 * MS);
-    (void)domt_events(home_manager());
+    domt_advance_time_without_runs(&world, 2 * MS);
+    (void)domt_take_arrivals_and_timers(home_manager());
     log0.count = 0;
 }
 
@@ -67,7 +67,7 @@ static const char *letters_of_next_run(void)
     ck_assert_ptr_eq(house, one.house);
     uint32_t handled = domi_house_run_and_settle(home_manager(), house);
     ck_assert_uint_eq(handled, log0.count - first);
-    return domt_log_letters_from(&log0, first);
+    return domt_log_letters_from_entry(&log0, first);
 }
 
 static uint32_t count_letters_in_text(const char *text, char letter)
@@ -83,8 +83,8 @@ DOMT_TEST(run_takes_replies_exceptions_asks_notices_events)
 {
     open_world(0);
     domus_address failing = domt_spawn_failing_recorder(&world, 1, &log1);
-    domt_send_inquiry(home_manager(), one, failing, 1);
-    domt_send_inquiry(home_manager(), one, failing, 2);
+    domt_let_recorder_ask(home_manager(), one, failing, 1);
+    domt_let_recorder_ask(home_manager(), one, failing, 2);
     fill_mailboxes_of_house(2, 2, 2, 2);
     ck_assert_str_eq(letters_of_next_run(), "rrxxaannee");
     ck_assert_int_eq(log0.entries[2].number, -EIO);
@@ -154,7 +154,7 @@ static void check_no_kind_starves(uint32_t messages_per_run_max)
     open_world(messages_per_run_max);
     domus_address failing = domt_spawn_failing_recorder(&world, 1, &log1);
     for (int i = 0; i < 200; i++)
-        domt_send_inquiry(home_manager(), one, failing, i);
+        domt_let_recorder_ask(home_manager(), one, failing, i);
     fill_mailboxes_of_house(200, 200, 200, 200);
     const char *text = letters_of_next_run();
     ck_assert_uint_eq(strlen(text), messages_per_run_max);
@@ -177,7 +177,7 @@ DOMT_TEST(nothing_starves_in_a_run_of_64_nor_in_one_that_keeps_one_place_for_eac
 
 /* Check for the messages of one kind that their numbers were handled in the order in which they
  * were sent. */
-static void check_order_of_kind(char kind)
+static void check_kind_was_handled_in_order(char kind)
 {
     int64_t next = 0;
 
@@ -197,7 +197,7 @@ DOMT_TEST(short_runs_begin_with_each_mailbox_in_turn)
         open_world(most);
         domus_address failing = domt_spawn_failing_recorder(&world, 1, &log1);
         for (int i = 0; i < 50; i++)
-            domt_send_inquiry(home_manager(), one, failing, i);
+            domt_let_recorder_ask(home_manager(), one, failing, i);
         fill_mailboxes_of_house(50, 50, 50, 50);
         for (uint32_t i = 0; i < 5; i++) {
             const char *run = letters_of_next_run();
@@ -209,7 +209,7 @@ DOMT_TEST(short_runs_begin_with_each_mailbox_in_turn)
         domt_settle_world(&world);
         ck_assert_uint_eq(log0.count, 250);
         for (const char *kind = "rane"; *kind != '\0'; kind++)
-            check_order_of_kind(*kind);
+            check_kind_was_handled_in_order(*kind);
         domt_world_end(&world);
     }
 }
@@ -292,9 +292,9 @@ DOMT_TEST(only_an_ask_under_way_takes_high_priority_away)
 
     open_world(0);
     domt_run_as_actor(&world, one, sleep_5_ms, NULL);
-    ck_assert_uint_eq(domi_house_count_parked(one.house), 1);
+    ck_assert_uint_eq(domi_house_count_parked_conversations(one.house), 1);
     ck_assert(domi_house_has_high_priority(one.house));
-    domt_send_inquiry(home_manager(), one, other, number);
+    domt_let_recorder_ask(home_manager(), one, other, number);
     domt_let_home_work(home_manager());
     ck_assert_uint_eq(one.house->asks, 1);
     ck_assert(!domi_house_has_high_priority(one.house));
@@ -302,14 +302,14 @@ DOMT_TEST(only_an_ask_under_way_takes_high_priority_away)
     ck_assert(domi_house_has_high_priority(one.house));
     domt_pass_time(&world, 10 * MS);
     domt_run_as_actor(&world, one, receive_within_5_ms, NULL);
-    ck_assert_uint_eq(domi_house_count_parked(one.house), 1);
+    ck_assert_uint_eq(domi_house_count_parked_conversations(one.house), 1);
     ck_assert(domi_house_has_high_priority(one.house));
     domt_pass_time(&world, 10 * MS);
-    ck_assert_uint_eq(domi_house_count_parked(one.house), 0);
+    ck_assert_uint_eq(domi_house_count_parked_conversations(one.house), 0);
     domt_world_end(&world);
 }
 
-DOMT_TEST(weight_of_normal_takes_is_configured)
+DOMT_TEST(how_often_queues_take_normal_houses_is_configured)
 {
     domt_world_init(&world, 1);
     world.config.scheduler.normal_every = 7;
@@ -324,7 +324,7 @@ DOMT_TEST(weight_of_normal_takes_is_configured)
 static const domus_type unknown = {.name = "unknown", .size = 8, .release = domt_count_release};
 static int answer_error;
 
-static int record_error(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_error_of_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     answer_error = answer->error;
     return 0;
@@ -332,7 +332,7 @@ static int record_error(domus_stack *stack, void *self, const domus_answer *answ
 
 static int ask_type_without_row(domus_stack *stack, void *to)
 {
-    return domus_ask(stack, *(domus_address *)to, &unknown, "payload", record_error);
+    return domus_ask(stack, *(domus_address *)to, &unknown, "payload", record_error_of_answer);
 }
 
 DOMT_TEST(ask_of_a_type_without_a_row_fails_and_is_dropped)
@@ -348,7 +348,7 @@ DOMT_TEST(ask_of_a_type_without_a_row_fails_and_is_dropped)
 DOMT_TEST(notice_of_a_type_without_a_row_is_a_dead_letter)
 {
     open_world(0);
-    ck_assert_int_eq(domt_send_notice(domt_outside(&world), one, &unknown, "payload"), 0);
+    ck_assert_int_eq(domt_send_notice(domt_outside_manager(&world), one, &unknown, "payload"), 0);
     domt_settle_world(&world);
     ck_assert_uint_eq(domt_releases, 1);
     ck_assert_uint_eq(DOMT_SUM(&world, dead_letters), 1);
@@ -365,7 +365,7 @@ DOMT_TEST(notice_that_fails_is_counted_and_ends_nothing)
     open_world(0);
     domt_run_as_actor(&world, one, return_error, NULL);
     ck_assert_uint_eq(DOMT_SUM(&world, failures), 1);
-    domt_send_note(domt_outside(&world), one, 1);
+    domt_send_note(domt_outside_manager(&world), one, 1);
     domt_settle_world(&world);
     ck_assert_uint_eq(domt_log_count_letter(&log0, 'n'), 1);
     domt_world_end(&world);
@@ -374,21 +374,21 @@ DOMT_TEST(notice_that_fails_is_counted_and_ends_nothing)
 DOMT_TEST(counters_tell_messages_by_kind)
 {
     open_world(0);
-    uint64_t before = domt_sum_handled(&world, DOMI_NOTICE);
+    uint64_t before = domt_sum_handled_messages(&world, DOMI_NOTICE);
     domus_address nobody = {0};
     for (int i = 0; i < 3; i++)
-        domt_send_inquiry(home_manager(), one, other, i);
+        domt_let_recorder_ask(home_manager(), one, other, i);
     for (int i = 0; i < 2; i++)
-        domt_send_inquiry(home_manager(), one, nobody, i);
+        domt_let_recorder_ask(home_manager(), one, nobody, i);
     int events = 4;
-    domt_send_call(home_manager(), one, arm_timers, &events);
+    domt_send_function_to_call(home_manager(), one, arm_timers, &events);
     domt_settle_world(&world);
     domt_pass_time(&world, 3 * MS);
-    ck_assert_uint_eq(domt_sum_handled(&world, DOMI_REPLY), 3);
-    ck_assert_uint_eq(domt_sum_handled(&world, DOMI_EXCEPTION), 2);
-    ck_assert_uint_eq(domt_sum_handled(&world, DOMI_ASK), 3);
-    ck_assert_uint_eq(domt_sum_handled(&world, DOMI_NOTICE) - before, 6);
-    ck_assert_uint_eq(domt_sum_handled(&world, DOMI_EVENT), 4);
+    ck_assert_uint_eq(domt_sum_handled_messages(&world, DOMI_REPLY), 3);
+    ck_assert_uint_eq(domt_sum_handled_messages(&world, DOMI_EXCEPTION), 2);
+    ck_assert_uint_eq(domt_sum_handled_messages(&world, DOMI_ASK), 3);
+    ck_assert_uint_eq(domt_sum_handled_messages(&world, DOMI_NOTICE) - before, 6);
+    ck_assert_uint_eq(domt_sum_handled_messages(&world, DOMI_EVENT), 4);
     ck_assert_uint_eq(DOMT_SUM(&world, timers_fired), 4);
     domt_world_end(&world);
 }
@@ -416,7 +416,7 @@ DOMT_TEST(channels_actors_wait_for_the_next_tick_after_many_runs)
     ck_assert_int_eq(domt_world_start(&world), 0);
     domus_address a = domt_spawn(home_manager(), home_manager(), &endless, NULL);
     domus_address b = domt_spawn(home_manager(), home_manager(), &endless, NULL);
-    (void)domt_events(home_manager());
+    (void)domt_take_arrivals_and_timers(home_manager());
     *(domus_address *)a.house->self = b;
     *(domus_address *)b.house->self = a;
     domt_send_note(home_manager(), a, 1);

@@ -34,9 +34,9 @@ static void let_boss_spawn_failing_child(int (*spawn)(domus_stack *stack, void *
     domt_kin_open_world_with_boss(2, &restarts);
     fails = 1;
     begins = events = closes = 0;
-    domt_kin_send_function(domt_kin_world.managers[0], 1, spawn, NULL);
-    domt_kin_take_turn_of_home(0);
-    domt_kin_take_turn_of_home(1);
+    domt_kin_send_function_to_run(domt_kin_world.managers[0], 1, spawn, NULL);
+    domt_kin_run_iteration_of_home(0);
+    domt_kin_run_iteration_of_home(1);
 }
 
 static void send_note_to_child(void)
@@ -44,7 +44,8 @@ static void send_note_to_child(void)
     const uint64_t nothing = 0;
 
     ck_assert_int_eq(
-        domt_send_notice(domt_outside(&domt_kin_world), child, &domt_kin_note, &nothing), 0);
+        domt_send_notice(domt_outside_manager(&domt_kin_world), child, &domt_kin_note, &nothing),
+        0);
 }
 
 static void check_child_handles_nothing(void)
@@ -53,8 +54,8 @@ static void check_child_handles_nothing(void)
     ck_assert_uint_ne(child.house->marks & DOMI_MARK_UNMOUNTED, 0);
     send_note_to_child();
     for (int i = 0; i < 10; i++) {
-        domt_jump_time(&domt_kin_world, MS);
-        domt_kin_take_turn_of_home(1);
+        domt_advance_time_without_runs(&domt_kin_world, MS);
+        domt_kin_run_iteration_of_home(1);
     }
     ck_assert_uint_eq(domt_iterate_home(domt_kin_world.managers[1]), 0);
     ck_assert_uint_eq(events, 0);
@@ -194,7 +195,7 @@ DOMT_TEST(mount_that_fails_while_an_earlier_failure_is_undecided_ends_the_actor)
     domt_kin_send_notice(3, &domt_kin_fail, -EIO);
     /* home 0 takes several turns, so that the parent's directive is on its way to child 2 */
     for (int i = 0; i < 3; i++)
-        domt_kin_take_turn_of_home(0);
+        domt_kin_run_iteration_of_home(0);
     put_failing_event(1, 2, -EPIPE);
     domt_settle_world(&domt_kin_world);
     ck_assert_uint_eq(domt_kin_of[3].mounts, 2);
@@ -231,7 +232,7 @@ DOMT_TEST(restart_gives_the_routers_and_their_names_back)
     (void)domt_kin_spawn_root(1, 0, &boss);
     domt_kin_of[2].mounting = spawn_named_router;
     (void)domt_kin_spawn_child(1, 2, 0, &domt_kin_hearing);
-    (void)domt_kin_take_trail();
+    (void)domt_kin_read_and_clear_trail();
     domt_kin_fail_actor(2, -EIO);
     ck_assert_uint_eq(routers.count, 1);
     ck_assert_uint_eq(domi_names_count(&names), 1);

@@ -84,7 +84,7 @@ static domus_address choose_address(worker *at)
 }
 
 /* Returns the state of a new member, with the next number, for the home where it will live. */
-static member make_next_member(uint32_t home, uint32_t parent, uint32_t depth)
+static member state_of_next_member(uint32_t home, uint32_t parent, uint32_t depth)
 {
     uint32_t number = atomic_fetch_add_explicit(&members, 1, memory_order_relaxed);
 
@@ -98,7 +98,7 @@ static void spawn_root(worker *at)
 
     if (at->manager->births.houses >= LIVING_MAX)
         return;
-    member state = make_next_member(home, 0, 0);
+    member state = state_of_next_member(home, 0, 0);
     if (domi_house_spawn_child(at->manager, NULL, world.managers[home],
                                &behaviours[random_below(at, 4)], &state, &options,
                                &at->book[random_below(at, BOOK)]) == 0)
@@ -121,7 +121,7 @@ static void spawn_child(domus_stack *stack, const member *self)
     if (random_below(at, 4) == 0)
         options.mailbox_max = 1 + random_below(at, 3);
     options.pinned = random_below(at, 4) == 0;
-    member state = make_next_member(options.thread, self->number, self->depth + 1);
+    member state = state_of_next_member(options.thread, self->number, self->depth + 1);
     if (domus_spawn_with(stack, &behaviours[random_below(at, 4)], &state, &options,
                          &at->book[random_below(at, BOOK)]) == 0)
         at->births++;
@@ -132,7 +132,7 @@ static int fail_one_time_of_eight(domus_stack *stack, void *self, const domus_an
     return random_below(((member *)self)->at, 8) == 0 ? answer->error : 0;
 }
 
-static void pass_beat_on(domus_stack *stack, worker *at)
+static void send_beat_to_random_actor(domus_stack *stack, worker *at)
 {
     domus_address rumour = choose_address(at);
 
@@ -177,7 +177,7 @@ static int on_rumour_do_random_act(domus_stack *stack, void *self_, const void *
         if (random_below(at, 2) == 0)
             spawn_child(stack, self);
         else
-            pass_beat_on(stack, at);
+            send_beat_to_random_actor(stack, at);
         break;
     }
     return 0;
@@ -216,7 +216,7 @@ static int count_heard_event(domus_stack *stack, void *self, const void *down)
     return 0;
 }
 
-static int begin_watch_on_beat(domus_stack *stack, void *self, const void *rumour)
+static int change_watches_at_random_on_beat(domus_stack *stack, void *self, const void *rumour)
 {
     worker *at = ((member *)self)->at;
     domus_address who = *(const domus_address *)rumour;
@@ -241,7 +241,7 @@ static int begin_watch_on_beat(domus_stack *stack, void *self, const void *rumou
     return 0;
 }
 
-static int handle_down_of_linked(domus_stack *stack, void *self, const void *down)
+static int fail_if_linked_ended_with_eperm(domus_stack *stack, void *self, const void *down)
 {
     return ((const domus_down *)down)->reason == -EPERM ? -EIO : 0;
 }
@@ -253,8 +253,9 @@ static int handle_down_of_linked(domus_stack *stack, void *self, const void *dow
     }
 
 static const domus_on plain_rows[] = {{&beat, on_rumour_do_random_act, 0}, {0}};
-static const domus_on framed_rows[] = {
-    {&beat, on_rumour_do_random_act, 64}, {&domus_down_type, handle_down_of_linked, 0}, {0}};
+static const domus_on framed_rows[] = {{&beat, on_rumour_do_random_act, 64},
+                                       {&domus_down_type, fail_if_linked_ended_with_eperm, 0},
+                                       {0}};
 static const domus_rule rules[] = {{NULL, -EPERM, DOMUS_STOP}};
 static const domus_supervision each = {
     .intensity = 10, .period_ns = 10000 * US, .otherwise = DOMUS_RESTART};
@@ -267,18 +268,18 @@ static const domus_behaviour behaviours[4] = {
 static const domus_behaviour sentinel = {
     .name = "sentinel",
     .state_size = sizeof(member),
-    .on = (const domus_on[]){{&beat, begin_watch_on_beat, 0},
+    .on = (const domus_on[]){{&beat, change_watches_at_random_on_beat, 0},
                              {&domus_down_type, count_heard_event, 0},
                              {&domus_room_type, count_heard_event, 0},
                              {0}}};
 
 /* --- threads --------------------------------------------------------------------------------- */
 
-static uint32_t take_turn_of_home(worker *at)
+static uint32_t run_one_iteration_of_home(worker *at)
 {
     domi_manager *manager = at->manager;
     domi_queue *ready = &manager->schedule.ready[DOMUS_STATE];
-    uint32_t found = domt_events(manager);
+    uint32_t found = domt_take_arrivals_and_timers(manager);
 
     for (uint32_t i = ready->count; i > 0; i--, found++) {
         (void)domi_house_run_and_settle(manager, domi_queue_take_house(ready));
@@ -296,7 +297,7 @@ static bool have_all_threads_no_work(worker *at)
     uint32_t found = 0;
 
     (void)pthread_barrier_wait(&barrier);
-    at->found = take_turn_of_home(at);
+    at->found = run_one_iteration_of_home(at);
     (void)pthread_barrier_wait(&barrier);
     for (uint32_t i = 0; i < threads; i++)
         found += workers[i].found;
@@ -317,7 +318,7 @@ static void *run_worker(void *at_)
             if (domt_send_notice(at->manager, choose_address(at), &beat, &rumour) == -ESTALE)
                 spawn_root(at);
         }
-        (void)take_turn_of_home(at);
+        (void)run_one_iteration_of_home(at);
     }
     while (!have_all_threads_no_work(at))
         ;
@@ -335,7 +336,8 @@ static void start_workers(uint32_t count, uint64_t seed)
     world.config.scheduler.conversations_max = 4;
     ck_assert_int_eq(domt_world_start(&world), 0);
     ck_assert_int_eq(domi_names_init(&names, 64, key), 0);
-    (void)make_next_member(0, 0, 0); /* member 0 stands for the parent of actors that have none */
+    (void)state_of_next_member(0, 0,
+                               0); /* member 0 stands for the parent of actors that have none */
     for (uint32_t i = 0; i <= count; i++)
         world.managers[i]->directory.names = &names;
     for (uint32_t i = 0; i < count; i++) {
@@ -351,7 +353,7 @@ static void start_workers(uint32_t count, uint64_t seed)
     ck_assert_int_eq(pthread_barrier_init(&barrier, NULL, count), 0);
 }
 
-static void stop_living_house(void *house_, void *manager)
+static void stop_actor_without_parent(void *house_, void *manager)
 {
     domi_house *house = house_;
     uint64_t life = atomic_load_explicit(&house->life, memory_order_relaxed);
@@ -360,7 +362,7 @@ static void stop_living_house(void *house_, void *manager)
         (void)domi_house_ask_to_stop(manager, domi_house_get_address(house));
 }
 
-static worker sum_of_workers(void)
+static worker sum_of_worker_counts(void)
 {
     worker sum = {.mounts = 0};
 
@@ -382,14 +384,14 @@ static void check_sums_of_counts(void)
     uint64_t living = 0;
 
     for (uint32_t i = 0; i < threads; i++)
-        domi_slots_visit_all(world.managers[i], stop_living_house, world.managers[i]);
+        domi_slots_visit_all(world.managers[i], stop_actor_without_parent, world.managers[i]);
     domt_settle_world(&world);
     for (uint32_t i = 0; i < threads; i++)
         living += world.managers[i]->births.houses;
     /* only the sentinels are left: no house is stuck while its actor ends */
     ck_assert_uint_eq(living, threads);
 
-    worker sum = sum_of_workers();
+    worker sum = sum_of_worker_counts();
     ck_assert_uint_eq(sum.mounts, sum.stops);
     ck_assert_uint_eq(sum.disordered, 0);
     ck_assert_uint_eq(sum.watched, sum.heard + sum.taken_back);
@@ -411,11 +413,11 @@ static void run_family_stress(uint32_t count, uint64_t seed, bool cut)
         ck_assert_int_eq(pthread_create(&workers[i].thread, NULL, run_worker, &workers[i]), 0);
     for (uint32_t i = 0; i < count; i++)
         ck_assert_int_eq(pthread_join(workers[i].thread, NULL), 0);
-    domt_world_take_over(&world);
+    domt_world_become_owner(&world);
     if (!cut)
         check_sums_of_counts();
     domt_world_end(&world);
-    worker sum = sum_of_workers();
+    worker sum = sum_of_worker_counts();
     ck_assert_uint_eq(sum.mounts, sum.stops);
     pthread_barrier_destroy(&barrier);
     domi_names_fini(&names);

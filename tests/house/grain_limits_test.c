@@ -13,7 +13,7 @@
 /* --- limits ------------------------------------------------------------------------------------
  */
 
-DOMT_TEST(one_more_than_may_live_is_refused_and_others_go_on)
+DOMT_TEST(grain_above_living_max_is_refused_and_the_others_go_on)
 {
     domt_cart_kind.living_max = 2;
     domt_grains_begin_world();
@@ -71,7 +71,7 @@ DOMT_TEST(messages_that_a_life_gives_back_count_for_the_bound)
         domt_grain_send_notice(0, "a", &domt_number, i);
     ck_assert_int_eq(
         domi_house_ask_to_stop(domt_grain_world.managers[1], domt_grain_address_of_life("a")), 0);
-    (void)domt_events(domt_grain_world.managers[1]);
+    (void)domt_take_arrivals_and_timers(domt_grain_world.managers[1]);
     (void)domt_run_state_queue(domt_grain_world.managers[1]);
     ck_assert_int_eq(
         domi_house_ask_to_stop(domt_grain_world.managers[1], domt_grain_address_of_life("a")), 0);
@@ -118,7 +118,7 @@ static int try_too_large_payload(domus_stack *stack, void *nothing)
     return 0;
 }
 
-DOMT_TEST(too_large_a_payload_makes_nothing)
+DOMT_TEST(too_large_a_payload_makes_no_grain)
 {
     domt_grains_begin_world();
     domt_run_as_actor(&domt_grain_world, domt_grain_agents[0], try_too_large_payload, NULL);
@@ -190,7 +190,7 @@ static int open_kind_again(domus_stack *stack, void *result)
     return 0;
 }
 
-DOMT_TEST(kind_without_memory_leaves_nothing)
+DOMT_TEST(kind_of_grains_opened_without_memory_leaves_nothing_behind)
 {
     int result = -ENOMEM;
     uint32_t failed = 0;
@@ -198,8 +198,8 @@ DOMT_TEST(kind_without_memory_leaves_nothing)
     domt_grains_begin_world();
     domt_cart_kind.name = "other";
     for (; result == -ENOMEM; failed += result == -ENOMEM) {
-        domt_send_call(domt_grain_world.managers[0], domt_grain_agents[0], open_kind_again,
-                       &result);
+        domt_send_function_to_call(domt_grain_world.managers[0], domt_grain_agents[0],
+                                   open_kind_again, &result);
         domi_memory_fail_allocation_after((int64_t)failed, 0);
         (void)domt_run_state_queue(domt_grain_world.managers[0]);
         domi_memory_fail_allocation_after(-1, 0);
@@ -359,7 +359,8 @@ static uint32_t run_grains_short_of_memory(int64_t succeed, int stay)
     domt_grains_begin_world();
     /* the agents work once before, so that later orders to them need no memory */
     for (uint32_t i = 0; i < 2; i++)
-        domt_send_call(domt_grain_world.managers[i], domt_grain_agents[i], domt_do_nothing, NULL);
+        domt_send_function_to_call(domt_grain_world.managers[i], domt_grain_agents[i],
+                                   domt_do_nothing, NULL);
     domt_grains_settle_world();
     domi_memory_fail_allocation_after(succeed, stay);
     for (uint32_t i = 0; i < 12; i++) {
@@ -382,7 +383,7 @@ static uint32_t run_grains_short_of_memory(int64_t succeed, int stay)
     return failed + (uint32_t)dead;
 }
 
-DOMT_TEST(no_memory_leaves_nothing_and_doubles_nothing)
+DOMT_TEST(grains_short_of_memory_leave_nothing_and_double_nothing)
 {
     for (int stay = 0; stay < 2; stay++) {
         uint32_t clean = 0;

@@ -15,7 +15,7 @@ static domi_manager *home_manager(uint32_t index)
 }
 
 /* Stop the life of grain "a" from one home; no home takes a step meanwhile. */
-static void stop_life_from(uint32_t index)
+static void stop_life_of_grain_a_by_home(uint32_t index)
 {
     ck_assert_int_eq(domi_house_ask_to_stop(home_manager(index), domt_grain_address_of_life("a")),
                      0);
@@ -72,7 +72,7 @@ static void check_order_over_end_of_life(uint32_t sender, uint32_t stopper)
     domt_grains_settle_world();
     for (uint32_t i = 1; i < 20; i++) {
         if (i == 10)
-            stop_life_from(stopper);
+            stop_life_of_grain_a_by_home(stopper);
         domt_grain_send_notice(sender, "a", &domt_number, i);
     }
     domt_grain_ask_as_agent(sender, "a", &domt_which);
@@ -100,13 +100,13 @@ DOMT_TEST(mail_meets_the_end_of_a_life_by_a_stop_of_its_home_of_another_or_of_it
     }
 }
 
-DOMT_TEST(mail_that_is_sorted_behind_the_stop_goes_on)
+DOMT_TEST(mail_sorted_behind_a_stop_goes_on_to_the_next_life)
 {
     domt_grains_begin_world();
     domt_grain_send_notice(0, "a", &domt_number, 0);
     domt_grains_settle_world();
     domt_grain_send_notice(0, "a", &domt_number, 1);
-    stop_life_from(1);
+    stop_life_of_grain_a_by_home(1);
     /* the life begins to stop while messages wait in its inbox */
     (void)domt_run_state_queue(home_manager(1));
     domt_grain_send_notice(0, "a", &domt_number, 2);
@@ -117,13 +117,13 @@ DOMT_TEST(mail_that_is_sorted_behind_the_stop_goes_on)
     domt_grains_end_world();
 }
 
-DOMT_TEST(many_ends_in_a_row_lose_nothing)
+DOMT_TEST(many_ends_of_lives_in_a_row_lose_no_message)
 {
     domt_grains_begin_world();
     for (uint32_t i = 0; i < 60; i++) {
         domt_grain_send_notice(i / 7 % 2, "a", &domt_number, i);
         if (i % 3 == 1)
-            stop_life_from(i / 3 % 2);
+            stop_life_of_grain_a_by_home(i / 3 % 2);
         if (i % 5 == 2)
             (void)domt_iterate_home(home_manager(1));
         /* the system settles before another sender goes on, because order holds only for one
@@ -144,7 +144,7 @@ DOMT_TEST(stashed_messages_go_on_before_waiting_ones)
     domt_grain_send_notice(1, "a", &domt_aside, 0);
     domt_grains_settle_world();
     ck_assert_uint_eq(domt_books.handled, 0);
-    stop_life_from(1);
+    stop_life_of_grain_a_by_home(1);
     domt_grain_send_notice(1, "a", &domt_number, 1);
     domt_grain_send_notice(1, "a", &domt_number, 2);
     domt_grains_settle_world();
@@ -159,7 +159,7 @@ DOMT_TEST(unanswered_asks_of_a_life_fail_when_it_ends)
     domt_grain_ask_as_agent(0, "a", &domt_slow);
     domt_grain_ask_as_agent(0, "a", &domt_keeping);
     domt_grains_settle_world();
-    stop_life_from(0);
+    stop_life_of_grain_a_by_home(0);
     domt_grains_settle_world();
     ck_assert_uint_eq(domt_books.answers, 2);
     ck_assert_int_eq(domt_books.errors[0], -ESTALE);
@@ -206,16 +206,16 @@ static int stop_life_after_mail(domus_stack *stack, void *nothing)
     return domus_stop_after_mail(stack, domt_grain_address_of_life("a"));
 }
 
-DOMT_TEST(a_stop_behind_mail_is_for_one_life)
+DOMT_TEST(stop_after_mail_ends_one_life_and_not_the_next)
 {
     domt_grains_begin_world();
     domt_grain_send_notice(0, "a", &domt_number, 0);
     domt_grains_settle_world();
     domt_grain_send_notice(0, "a", &domt_number, 1);
-    domt_send_call(home_manager(0), domt_grain_agents[0], stop_life_after_mail, NULL);
+    domt_send_function_to_call(home_manager(0), domt_grain_agents[0], stop_life_after_mail, NULL);
     (void)domt_run_state_queue(home_manager(0));
     /* the message comes to a life that is ending */
-    domt_send_call(home_manager(0), domt_grain_agents[0], stop_life_after_mail, NULL);
+    domt_send_function_to_call(home_manager(0), domt_grain_agents[0], stop_life_after_mail, NULL);
     (void)domt_run_state_queue(home_manager(0));
     domt_grain_send_notice(0, "a", &domt_number, 2);
     domt_grains_settle_world();
@@ -236,7 +236,7 @@ static int record_error_of_cancelled(domus_stack *stack, void *self, const domus
     return 0;
 }
 
-static int ask_slow_and_remember(domus_stack *stack, void *nothing)
+static int ask_slow_grain_and_remember(domus_stack *stack, void *nothing)
 {
     uint32_t number = 0;
 
@@ -254,8 +254,9 @@ DOMT_TEST(cancel_follows_an_ask_to_the_next_life)
     domt_grains_begin_world();
     domt_grain_send_notice(0, "a", &domt_number, 0);
     domt_grains_settle_world();
-    stop_life_from(0);
-    domt_send_call(home_manager(0), domt_grain_agents[0], ask_slow_and_remember, NULL);
+    stop_life_of_grain_a_by_home(0);
+    domt_send_function_to_call(home_manager(0), domt_grain_agents[0], ask_slow_grain_and_remember,
+                               NULL);
     domt_grains_settle_world();
     ck_assert_uint_eq(domt_books.made, 2);
     uint64_t before = DOMT_SUM(&domt_grain_world, cancels);
@@ -272,7 +273,7 @@ DOMT_TEST(end_of_the_world_takes_what_waits)
     domt_grains_begin_world();
     domt_grain_send_notice(0, "a", &domt_number, 0);
     domt_grains_settle_world();
-    stop_life_from(1);
+    stop_life_of_grain_a_by_home(1);
     for (uint32_t i = 1; i < 5; i++)
         domt_grain_send_notice(0, "a", &domt_number, i);
     domt_grain_ask_as_agent(0, "a", &domt_which);
@@ -281,12 +282,12 @@ DOMT_TEST(end_of_the_world_takes_what_waits)
     ck_assert_uint_eq(domt_books.made, 1);
 }
 
-DOMT_TEST(nothing_is_made_when_the_system_closes)
+DOMT_TEST(no_next_life_is_made_when_the_system_closes)
 {
     domt_grains_begin_world();
     domt_grain_send_notice(0, "a", &domt_number, 0);
     domt_grains_settle_world();
-    stop_life_from(0);
+    stop_life_of_grain_a_by_home(0);
     domt_grain_send_notice(0, "a", &domt_number, 1);
     domt_grain_ask_as_agent(0, "a", &domt_which);
     for (uint32_t i = 0; i < 2; i++)

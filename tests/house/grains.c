@@ -192,7 +192,7 @@ void domt_grains_begin_world(void)
     for (uint32_t i = 0; i <= 2; i++)
         domt_grain_world.managers[i]->directory.grains = &domt_all_grains;
     for (uint32_t i = 0; i < 2; i++)
-        domt_grain_agents[i] = domt_spawn(domt_outside(&domt_grain_world),
+        domt_grain_agents[i] = domt_spawn(domt_outside_manager(&domt_grain_world),
                                           domt_grain_world.managers[i], &domt_agent, NULL);
     domt_settle_world(&domt_grain_world);
     domt_run_as_actor(&domt_grain_world, domt_grain_agents[0], open_kind_of_carts, NULL);
@@ -201,7 +201,7 @@ void domt_grains_begin_world(void)
 
 void domt_grains_end_world(void)
 {
-    domt_world_take_over(&domt_grain_world);
+    domt_world_become_owner(&domt_grain_world);
     for (uint32_t i = 0; i <= 2; i++)
         domi_manager_end_actors(domt_grain_world.managers[i]);
     for (uint32_t i = 0; i <= 2; i++)
@@ -249,7 +249,7 @@ static void run_in_agent_alone(uint32_t home, int (*function)(domus_stack *, voi
 {
     domi_manager *manager = domt_grain_world.managers[home];
 
-    domt_send_call(manager, domt_grain_agents[home], function, NULL);
+    domt_send_function_to_call(manager, domt_grain_agents[home], function, NULL);
     for (domi_house *house = NULL; house != domt_grain_agents[home].house;) {
         house = domi_queue_take_house(&manager->schedule.ready[DOMUS_STATE]);
         ck_assert_ptr_nonnull(house);

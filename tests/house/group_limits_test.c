@@ -14,10 +14,10 @@ DOMT_TEST(a_full_member_is_counted_and_the_others_get_it)
     world.config.scheduler.mailbox_max = 16;
     start_world_and_open_group();
     for (uint32_t i = 0; i < 4; i++)
-        members[i] = domt_spawn(domt_outside(&world), world.managers[0], &member, NULL);
+        members[i] = domt_spawn(domt_outside_manager(&world), world.managers[0], &member, NULL);
     domt_settle_world(&world);
     let_agent_publish(0, 1);
-    (void)domt_events(world.managers[0]);
+    (void)domt_take_arrivals_and_timers(world.managers[0]);
     /* runs the agent, which publishes; the shard runs next */
     (void)domt_run_state_queue(world.managers[0]);
     for (uint32_t i = 0; i < 16; i++)
@@ -29,13 +29,13 @@ DOMT_TEST(a_full_member_is_counted_and_the_others_get_it)
     close_world_of_groups();
 }
 
-DOMT_TEST(a_full_thread_refuses_and_the_others_get_it)
+DOMT_TEST(publication_is_refused_for_a_full_thread_and_reaches_others)
 {
     open_world_of_groups(MEMBERS_MAX);
     world.config.scheduler.mailbox_max = 16;
     start_world_and_open_group();
     for (uint32_t i = 0; i < 2; i++)
-        members[i] = domt_spawn(domt_outside(&world), world.managers[i], &member, NULL);
+        members[i] = domt_spawn(domt_outside_manager(&world), world.managers[i], &member, NULL);
     domt_settle_world(&world);
     for (uint32_t i = 0; i < 16; i++) {
         let_agent_publish(0, 1);
@@ -88,7 +88,7 @@ DOMT_TEST(members_max_refuses_and_recovers)
     open_world_of_groups(3);
     start_world_and_open_group();
     for (uint32_t i = 0; i < 3; i++)
-        members[i] = domt_spawn(domt_outside(&world), world.managers[i % 2], &member, NULL);
+        members[i] = domt_spawn(domt_outside_manager(&world), world.managers[i % 2], &member, NULL);
     domt_settle_world(&world);
     int result = 0;
     domt_run_as_actor(&world, agents[0], try_to_join, &result);
@@ -132,7 +132,7 @@ DOMT_TEST(publication_under_way_at_the_end_is_dropped_once)
         let_agent_publish(0, 2);
         let_agent_publish(1, 1);
         for (uint32_t i = 0; i < turns; i++) {
-            (void)domt_events(world.managers[i % 2]);
+            (void)domt_take_arrivals_and_timers(world.managers[i % 2]);
             (void)domt_run_state_queue(world.managers[i % 2]);
         }
         domt_world_end(&world);
@@ -144,7 +144,7 @@ DOMT_TEST(publication_under_way_at_the_end_is_dropped_once)
 DOMT_TEST(a_shard_that_ends_before_its_mount_lets_its_members_go)
 {
     open_group_with_members(0);
-    domt_send_call(world.managers[0], agents[0], join_and_publish, NULL);
+    domt_send_function_to_call(world.managers[0], agents[0], join_and_publish, NULL);
     (void)domt_run_state_queue(world.managers[0]);
     close_world_of_groups();
     ck_assert_uint_eq(releases, 1);
@@ -163,7 +163,7 @@ static int use_group_with_failing_allocation(domus_stack *stack, void *context)
     return 0;
 }
 
-DOMT_TEST(without_memory_nothing_leaks_and_all_is_dropped_once)
+DOMT_TEST(publications_without_memory_are_dropped_and_leak_nothing)
 {
     for (intptr_t n = 0; n < 12; n++) {
         open_group_with_members(200);

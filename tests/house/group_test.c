@@ -29,7 +29,7 @@ DOMT_TEST(ten_thousand_members_get_each_publication_once_and_in_order)
 static const void *seen[4];
 static uint32_t seen_count;
 
-static int check_album_payload(domus_stack *stack, void *self, const void *payload)
+static int check_and_record_album_payload(domus_stack *stack, void *self, const void *payload)
 {
     seen[seen_count++ % 4] = payload;
     ck_assert_int_eq(((const unsigned char *)payload)[39999], 7);
@@ -39,7 +39,7 @@ static int check_album_payload(domus_stack *stack, void *self, const void *paylo
 static const domus_type album = {.name = "album", .size = 40000, .release = count_payload_release};
 static const domus_behaviour viewer = {
     .name = "viewer",
-    .on = (const domus_on[]){{&album, check_album_payload, 0}, {0}},
+    .on = (const domus_on[]){{&album, check_and_record_album_payload, 0}, {0}},
     .on_mount = join_group};
 
 static int publish_album(domus_stack *stack, void *context)
@@ -54,7 +54,7 @@ DOMT_TEST(all_members_look_at_one_payload)
 {
     open_group_with_members(0);
     for (uint32_t i = 0; i < 4; i++)
-        domt_spawn(domt_outside(&world), world.managers[i % 2], &viewer, NULL);
+        domt_spawn(domt_outside_manager(&world), world.managers[i % 2], &viewer, NULL);
     domt_settle_world(&world);
     domt_run_as_actor(&world, agents[0], publish_album, NULL);
     ck_assert_uint_eq(seen_count, 4);
@@ -74,7 +74,7 @@ DOMT_TEST(without_members_a_publication_is_dropped_at_once)
     close_world_of_groups();
 }
 
-DOMT_TEST(a_large_group_leaves_room_to_others)
+DOMT_TEST(shard_delivers_to_a_large_group_in_parts)
 {
     open_group_with_members(10000);
     let_agent_publish(0, 1);
@@ -107,7 +107,7 @@ DOMT_TEST(member_gets_its_own_publications)
 {
     open_group_with_members(2);
     agent_got = 0;
-    domus_address one = domt_spawn(domt_outside(&world), world.managers[1], &reader, NULL);
+    domus_address one = domt_spawn(domt_outside_manager(&world), world.managers[1], &reader, NULL);
     domt_run_as_actor(&world, one, join_and_publish, NULL);
     ck_assert_uint_eq(agent_got, 1);
     /* an actor that joins twice is one member and gets a publication once */
@@ -123,9 +123,9 @@ DOMT_TEST(a_member_that_is_lent_joins_and_leaves_in_order)
     open_group_with_members(0);
     agent_got = 0;
     domi_manager *home = world.managers[0];
-    domus_address one = domt_spawn(domt_outside(&world), home, &reader, NULL);
+    domus_address one = domt_spawn(domt_outside_manager(&world), home, &reader, NULL);
     domt_settle_world(&world);
-    domt_send_call(home, one, join_and_publish, NULL);
+    domt_send_function_to_call(home, one, join_and_publish, NULL);
     domi_house *house = domi_queue_take_house(&home->schedule.ready[DOMUS_STATE]);
     domi_house_settle_after_run(home, house, domi_house_run_lent(world.managers[1], house));
     ck_assert_uint_eq(domus_group_members(group), 1);
@@ -138,10 +138,12 @@ DOMT_TEST(a_member_that_is_lent_joins_and_leaves_in_order)
 DOMT_TEST(member_that_has_left_gets_no_more_publications)
 {
     open_group_with_members(4);
-    ck_assert_int_eq(domt_send_notice(domt_outside(&world), members[0], &leave_type, NULL), 0);
+    ck_assert_int_eq(domt_send_notice(domt_outside_manager(&world), members[0], &leave_type, NULL),
+                     0);
     domt_settle_world(&world);
     ck_assert_uint_eq(domus_group_members(group), 3);
-    ck_assert_int_eq(domt_send_notice(domt_outside(&world), members[0], &leave_type, NULL), 0);
+    ck_assert_int_eq(domt_send_notice(domt_outside_manager(&world), members[0], &leave_type, NULL),
+                     0);
     let_agent_publish(1, 5);
     domt_settle_world(&world);
     ck_assert_uint_eq(handled, 15);
@@ -155,7 +157,7 @@ DOMT_TEST(member_that_ends_leaves_also_during_a_publication)
     for (uint32_t turn = 0; turn < 8; turn++) {
         let_agent_publish(turn % 2, 3);
         stop_members(turn * 50, 25);
-        (void)domt_events(world.managers[turn % 2]);
+        (void)domt_take_arrivals_and_timers(world.managers[turn % 2]);
         (void)domt_run_state_queue(world.managers[turn % 2]); /* the shards have begun to deliver */
         stop_members(turn * 50 + 25, 25);
         (void)domt_iterate_home(world.managers[1 - turn % 2]);
@@ -190,10 +192,10 @@ static void run_houses_but_shard(domi_manager *home)
 
 /* Let a shard deliver a publication to only a part of its members. Returns how many members have
  * got it. */
-static uint64_t begin_publication(domi_manager *home)
+static uint64_t deliver_part_of_publication(domi_manager *home)
 {
     let_agent_publish(home->index, 1);
-    (void)domt_events(home);
+    (void)domt_take_arrivals_and_timers(home);
     (void)domt_run_state_queue(home); /* runs the agent, which publishes */
     (void)domi_house_run_and_settle(home,
                                     domi_queue_take_house(&home->schedule.ready[DOMUS_STATE]));
@@ -204,10 +206,10 @@ static uint64_t begin_publication(domi_manager *home)
 DOMT_TEST(next_member_of_a_publication_may_end)
 {
     open_group_with_members(10000); /* members with even numbers are on home 0 */
-    uint64_t so_far = begin_publication(world.managers[0]);
+    uint64_t so_far = deliver_part_of_publication(world.managers[0]);
     ck_assert_uint_lt(so_far, 4800);
     stop_members(2 * (uint32_t)so_far, 200);
-    (void)domt_events(world.managers[0]);
+    (void)domt_take_arrivals_and_timers(world.managers[0]);
     run_houses_but_shard(world.managers[0]);
     domt_settle_world(&world);
     ck_assert_uint_eq(handled, 10000 - 200);
@@ -218,9 +220,9 @@ DOMT_TEST(next_member_of_a_publication_may_end)
 DOMT_TEST(member_behind_one_that_ends_is_not_skipped)
 {
     open_group_with_members(10000);
-    uint64_t so_far = begin_publication(world.managers[0]);
+    uint64_t so_far = deliver_part_of_publication(world.managers[0]);
     stop_members(2 * (uint32_t)so_far, 1);
-    (void)domt_events(world.managers[0]);
+    (void)domt_take_arrivals_and_timers(world.managers[0]);
     run_houses_but_shard(world.managers[0]);
     domt_settle_world(&world);
     ck_assert_uint_eq(handled, 10000 - 1);
@@ -231,7 +233,7 @@ DOMT_TEST(member_behind_one_that_ends_is_not_skipped)
 DOMT_TEST(a_shard_that_is_stopped_delivers_what_it_has_begun)
 {
     open_group_with_members(10000);
-    ck_assert_uint_lt(begin_publication(world.managers[0]), 5000);
+    ck_assert_uint_lt(deliver_part_of_publication(world.managers[0]), 5000);
     domi_house *shard = atomic_load(&group.group->slots[0].shard);
     domt_stop_actor_and_settle(&world, world.managers[0], domi_house_get_address(shard));
     ck_assert_uint_eq(handled, 10000);
@@ -260,9 +262,10 @@ static const domus_behaviour parent = {
 DOMT_TEST(a_restart_changes_nothing_about_membership)
 {
     open_group_with_members(0);
-    domus_address one = domt_spawn(domt_outside(&world), world.managers[0], &parent, NULL);
+    domus_address one = domt_spawn(domt_outside_manager(&world), world.managers[0], &parent, NULL);
     domt_run_as_actor(&world, one, spawn_member, NULL);
-    ck_assert_int_eq(domt_send_notice(domt_outside(&world), members[0], &fail_type, NULL), 0);
+    ck_assert_int_eq(domt_send_notice(domt_outside_manager(&world), members[0], &fail_type, NULL),
+                     0);
     domt_settle_world(&world);
     ck_assert_uint_eq(DOMT_SUM(&world, restarts), 1);
     let_agent_publish(1, 1);
@@ -277,7 +280,7 @@ DOMT_TEST(a_restart_changes_nothing_about_membership)
 static domus_message *kept;
 static domus_address heir;
 
-static int keep_first_forward_second(domus_stack *stack, void *self, const void *payload)
+static int keep_first_news_forward_second(domus_stack *stack, void *self, const void *payload)
 {
     if (kept == NULL) {
         ck_assert_int_eq(domus_message_take(stack, &kept), 0);
@@ -295,7 +298,7 @@ static int send_kept_to_heir(domus_stack *stack, void *context)
 
 static const domus_behaviour keeper = {
     .name = "keeper",
-    .on = (const domus_on[]){{&news, keep_first_forward_second, 0},
+    .on = (const domus_on[]){{&news, keep_first_news_forward_second, 0},
                              {&domt_call_type, domt_on_call_run_function, 0},
                              {0}},
     .on_mount = join_group};
@@ -306,8 +309,8 @@ DOMT_TEST(a_publication_can_be_kept_and_passed_on)
     kept = NULL;
     agent_got = 0;
     uint64_t before = domt_count_all_objects_in_use(&world);
-    heir = domt_spawn(domt_outside(&world), world.managers[1], &reader, NULL);
-    domus_address one = domt_spawn(domt_outside(&world), world.managers[0], &keeper, NULL);
+    heir = domt_spawn(domt_outside_manager(&world), world.managers[1], &reader, NULL);
+    domus_address one = domt_spawn(domt_outside_manager(&world), world.managers[0], &keeper, NULL);
     domt_settle_world(&world);
     let_agent_publish(0, 1);
     domt_settle_world(&world);
@@ -326,7 +329,7 @@ DOMT_TEST(a_publication_can_be_kept_and_passed_on)
     close_world_of_groups();
 }
 
-static int check_received_news(domus_stack *stack, void *self, const domus_answer *answer)
+static int check_received_news_is_next(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ck_assert_ptr_eq(answer->type, &news);
     ck_assert_uint_eq(*(const uint64_t *)answer->payload, next_number);
@@ -340,7 +343,7 @@ static int join_and_receive_news(domus_stack *stack, void *context)
     static const domus_pattern pattern = {.types = types};
 
     int error = domus_group_join(stack, group);
-    return error != 0 ? error : domus_receive(stack, &pattern, check_received_news);
+    return error != 0 ? error : domus_receive(stack, &pattern, check_received_news_is_next);
 }
 
 DOMT_TEST(a_receive_takes_a_publication)

@@ -32,19 +32,19 @@ static unsigned births; /* actors that the spawner thread has spawned */
 static unsigned mounts;
 static unsigned stops;
 
-static int on_mount_count_it(domus_stack *stack, void *self)
+static int on_mount_count_mount(domus_stack *stack, void *self)
 {
     mounts++;
     return 0;
 }
 
-static void on_stop_count_it(domus_stack *stack, void *self)
+static void on_stop_count_stop(domus_stack *stack, void *self)
 {
     stops++;
 }
 
 static const domus_behaviour mayfly = {
-    .name = "mayfly", .on_mount = on_mount_count_it, .on_stop = on_stop_count_it};
+    .name = "mayfly", .on_mount = on_mount_count_mount, .on_stop = on_stop_count_stop};
 
 static bool has_enough_births(uint64_t until_ns)
 {
@@ -108,7 +108,7 @@ DOMT_TEST(m9_stop_right_after_a_foreign_spawn_is_not_lost)
     }
     for (int i = 0; i < 2; i++)
         ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
-    domt_world_take_over(&world);
+    domt_world_become_owner(&world);
     domt_settle_world(&world);
     ck_assert_uint_eq(home->births.houses, 0);
     ck_assert_uint_ge(births, BIRTHS_MIN);
@@ -136,7 +136,7 @@ static const domus_type late = {.name = "late"};
  * after home has sorted the inbox for the last time. */
 static void put_mail_for_old_life(void)
 {
-    domi_manager *outside = domt_outside(&world);
+    domi_manager *outside = domt_outside_manager(&world);
     domi_node *newest = NULL;
 
     for (uint32_t i = 0; i < LATE; i++) {
@@ -150,7 +150,7 @@ static void put_mail_for_old_life(void)
         newest = &envelope->node;
     }
     atomic_store(&slot->inbox, (uint64_t)LATE << 48 | (uintptr_t)newest);
-    domi_links_add_house(outside, slot);
+    domi_links_add_house_to_arrivals(outside, slot);
 }
 
 /* Spawn an actor in the slot while home turns over the messages of the slot's inbox: they are for
@@ -159,10 +159,10 @@ static void *spawn_while_home_takes_inbox(void *unused)
 {
     const domus_spawn_options pinned = {.pinned = true};
 
-    domi_manager_become_owner(domt_outside(&world));
+    domi_manager_become_owner(domt_outside_manager(&world));
     while (atomic_load_explicit(&slot->inbox, memory_order_relaxed) != 0)
         continue;
-    ck_assert_int_eq(domi_house_spawn_child(domt_outside(&world), NULL, world.managers[0],
+    ck_assert_int_eq(domi_house_spawn_child(domt_outside_manager(&world), NULL, world.managers[0],
                                             &domt_agent, NULL, &pinned, &born),
                      0);
     atomic_store_explicit(&is_born, true, memory_order_relaxed);
@@ -181,13 +181,13 @@ DOMT_TEST(home_that_sorts_late_mail_sees_the_whole_of_a_new_life)
     domt_world_open(&world, 1);
     domi_manager *home = world.managers[0];
     /* this spawn fills the spawner's cache of slots */
-    (void)domt_spawn(domt_outside(&world), home, &domt_agent, NULL);
+    (void)domt_spawn(domt_outside_manager(&world), home, &domt_agent, NULL);
     domt_settle_world(&world);
     for (uint32_t round = 0; round < ROUNDS && hits < HITS && domt_monotonic_ns() < until_ns;
          round++) {
         pthread_t spawner;
 
-        slot = domt_outside(&world)->births.slots_of[0].free[0];
+        slot = domt_outside_manager(&world)->births.slots_of[0].free[0];
         if (slot == NULL)
             break;
         atomic_store(&is_born, false);
@@ -196,7 +196,7 @@ DOMT_TEST(home_that_sorts_late_mail_sees_the_whole_of_a_new_life)
         (void)domi_manager_take_arrivals(home);
         hits += atomic_load_explicit(&is_born, memory_order_relaxed);
         ck_assert_int_eq(pthread_join(spawner, NULL), 0);
-        domt_world_take_over(&world);
+        domt_world_become_owner(&world);
         deaths += LATE;
         ck_assert_ptr_eq(born.house, slot);
         domt_settle_world(&world);

@@ -46,7 +46,7 @@ static void move_house_by_table(void *move_)
     domi_house_change_state(&house, move->to);
 }
 
-DOMT_TEST(m5_allowed_moves_pass)
+DOMT_TEST(m5_allowed_moves_of_a_house_pass)
 {
     unsigned allowed = 0;
 
@@ -75,7 +75,7 @@ DOMT_TEST(m5_every_forbidden_move_aborts_and_names_both_states)
                 continue;
             snprintf(expected, sizeof expected, "from %s to %s",
                      domi_house_name_of_state(move.from), domi_house_name_of_state(move.to));
-            domt_check_aborts(move_house_by_table, &move, expected);
+            domt_check_child_aborts(move_house_by_table, &move, expected);
             forbidden++;
         }
     }
@@ -93,7 +93,7 @@ DOMT_TEST(state_names_are_those_of_the_drawing)
     ck_assert_str_eq(domi_house_name_of_state(DOMI_STATES), "?");
 }
 
-DOMT_TEST(house_is_three_lines_with_16_bytes_of_state)
+DOMT_TEST(house_is_three_cache_lines_with_16_bytes_of_state)
 {
     ck_assert_uint_eq(sizeof(domi_house), 192);
     ck_assert_uint_eq(alignof(domi_house), 64);
@@ -104,7 +104,7 @@ DOMT_TEST(house_is_three_lines_with_16_bytes_of_state)
     ck_assert_uint_eq(offsetof(domi_house, room) % 16, 0);
 }
 
-DOMT_TEST(house_keeps_senders_runner_and_rest_on_lines_of_their_own)
+DOMT_TEST(house_keeps_senders_runner_and_rest_on_own_cache_lines)
 {
     ck_assert_uint_lt(offsetof(domi_house, inbox), 64);
     ck_assert_uint_lt(offsetof(domi_house, arrival_next), 64);
@@ -122,7 +122,7 @@ DOMT_TEST(house_keeps_senders_runner_and_rest_on_lines_of_their_own)
     ck_assert_uint_eq(offsetof(domi_house, asks), 128);
 }
 
-DOMT_TEST(list_is_first_in_first_out)
+DOMT_TEST(list_of_nodes_is_first_in_first_out)
 {
     domi_node nodes[5];
     domi_node *tail = NULL;
@@ -186,14 +186,14 @@ static domi_house *house_of_normal_priority(unsigned index)
     return &houses[index];
 }
 
-static bool is_high_with_counts(uint32_t asks, uint32_t replies, uint32_t events)
+static bool is_priority_high_with_counts(uint32_t asks, uint32_t replies, uint32_t events)
 {
     domi_house house = {.asks = asks, .replies = replies, .events = events * DOMI_EVENT_STEP};
 
     return domi_house_has_high_priority(&house);
 }
 
-DOMT_TEST(fifo_is_first_in_first_out)
+DOMT_TEST(fifo_of_houses_is_first_in_first_out)
 {
     domi_fifo fifo = {NULL, NULL};
 
@@ -211,14 +211,14 @@ DOMT_TEST(fifo_is_first_in_first_out)
 
 DOMT_TEST(priority_is_high_by_replies_events_or_no_ask)
 {
-    ck_assert(is_high_with_counts(0, 0, 0));
-    ck_assert(!is_high_with_counts(1, 0, 0));
-    ck_assert(!is_high_with_counts(1, 2, 4));
-    ck_assert(is_high_with_counts(1, 3, 0));
-    ck_assert(is_high_with_counts(1, 0, 5));
-    ck_assert(is_high_with_counts(1000, 3, 0));
-    ck_assert(is_high_with_counts(1000, 0, 5));
-    ck_assert(!is_high_with_counts(1000, 2, 4));
+    ck_assert(is_priority_high_with_counts(0, 0, 0));
+    ck_assert(!is_priority_high_with_counts(1, 0, 0));
+    ck_assert(!is_priority_high_with_counts(1, 2, 4));
+    ck_assert(is_priority_high_with_counts(1, 3, 0));
+    ck_assert(is_priority_high_with_counts(1, 0, 5));
+    ck_assert(is_priority_high_with_counts(1000, 3, 0));
+    ck_assert(is_priority_high_with_counts(1000, 0, 5));
+    ck_assert(!is_priority_high_with_counts(1000, 2, 4));
 }
 
 DOMT_TEST(queue_takes_a_normal_house_every_4th_time)
@@ -340,7 +340,7 @@ DOMT_TEST(each_kind_of_object_has_each_function)
     }
 }
 
-DOMT_TEST(each_row_of_doors_has_its_functions)
+DOMT_TEST(each_entry_of_the_table_of_doors_is_filled)
 {
     for (size_t slot = 0; slot < SLOTS(struct domi_doors); slot++) {
         ck_assert_msg(is_slot_of_row_filled(&domi_doors, slot),

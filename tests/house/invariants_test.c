@@ -17,9 +17,9 @@ static domi_house *house; /* a house without messages, whose state is WAITING */
 static void open_world(void)
 {
     domt_world_open(&domt_talk.world, 1);
-    house =
-        domt_spawn(domt_outside(&domt_talk.world), domt_talk.world.managers[0], &domt_agent, NULL)
-            .house;
+    house = domt_spawn(domt_outside_manager(&domt_talk.world), domt_talk.world.managers[0],
+                       &domt_agent, NULL)
+                .house;
     domt_settle_world(&domt_talk.world);
     domi_house_check_lists(domt_talk.world.managers[0], house);
 }
@@ -64,7 +64,7 @@ static domi_order *make_order_of_house(void)
     behaviour = *house->behaviour;
     behaviour.order = compare_all_as_equal;
     ck_assert_int_eq(domi_order_make_for_house(house), 0);
-    domi_order_change_behaviour(house, &behaviour);
+    domi_order_set_behaviour_and_resort(house, &behaviour);
     return house->family->order;
 }
 
@@ -116,7 +116,7 @@ static void break_with_run_between_runs(void)
 
 static void break_with_another_home(void)
 {
-    house->home = domt_outside(&domt_talk.world);
+    house->home = domt_outside_manager(&domt_talk.world);
 }
 
 static void break_with_free_and_marked(void)
@@ -151,7 +151,7 @@ DOMT_TEST(each_invariant_of_a_house_is_checked)
         {.breaks = break_with_events_that_are_not_there,
          .text = "domi_house_count_events(house) == 0"},
         {.breaks = break_with_stacks_that_are_not_there,
-         .text = "domi_house_count_parked(house) == 0"},
+         .text = "domi_house_count_parked_conversations(house) == 0"},
         {.breaks = break_with_asks_that_are_not_there, .text = "asks == house->asks"},
         {.marks = DOMI_MARK_BARRIER, .text = "DOMI_MARK_BARRIER"},
         {.marks = DOMI_MARK_SATURATED, .text = "DOMI_MARK_SATURATED"},
@@ -175,7 +175,7 @@ DOMT_TEST(each_invariant_of_a_house_is_checked)
 
     open_world();
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        domt_check_aborts(break_house_and_check, (void *)(uintptr_t)&rows[i], rows[i].text);
+        domt_check_child_aborts(break_house_and_check, (void *)(uintptr_t)&rows[i], rows[i].text);
     domt_world_end(&domt_talk.world);
 }
 
@@ -183,7 +183,7 @@ DOMT_TEST(each_invariant_of_a_house_is_checked)
 
 static void check_promise(void *promise)
 {
-    domi_promise_check(promise);
+    domi_promise_check_fields(promise);
 }
 
 DOMT_TEST(each_invariant_of_a_promise_is_checked)
@@ -218,9 +218,9 @@ DOMT_TEST(each_invariant_of_a_promise_is_checked)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         domi_promise promise = rows[i].promise;
         if (rows[i].text != NULL)
-            domt_check_aborts(check_promise, &promise, rows[i].text);
+            domt_check_child_aborts(check_promise, &promise, rows[i].text);
         else
-            domi_promise_check(&promise);
+            domi_promise_check_fields(&promise);
     }
 }
 
@@ -240,11 +240,11 @@ static void take_turn_on_another_thread(void *manager)
         (void)pthread_join(thread, NULL);
 }
 
-DOMT_TEST(only_the_owner_takes_a_turn)
+DOMT_TEST(only_the_thread_that_owns_a_home_takes_its_turns)
 {
     open_world();
-    domt_check_aborts(take_turn_on_another_thread, domt_talk.world.managers[0],
-                      "domi_manager_is_owned_by_caller");
+    domt_check_child_aborts(take_turn_on_another_thread, domt_talk.world.managers[0],
+                            "domi_manager_is_owned_by_caller");
     domt_world_end(&domt_talk.world);
 }
 
@@ -314,7 +314,7 @@ DOMT_TEST(forbidden_moves_of_a_promise_end_the_process)
             if (is_arrow_of_promise_drawing(now.from, now.to))
                 continue;
             snprintf(text, sizeof text, "a promise moves from %s to %s", names[from], names[to]);
-            domt_check_aborts(move_promise, &now, text);
+            domt_check_child_aborts(move_promise, &now, text);
         }
     }
 }
@@ -326,7 +326,7 @@ static void finish_promise(domi_promise *promise)
     domi_promise_finish(NULL, promise, NULL);
 }
 
-static void close_promise(domi_promise *promise)
+static void finish_and_release_promise(domi_promise *promise)
 {
     domi_promise_finish_and_release(NULL, promise);
 }
@@ -361,10 +361,10 @@ DOMT_TEST(each_end_of_a_promise_checks_its_state)
         {finish_promise, DOMI_PROMISE_FREE, "from FREE to DONE"},
         {finish_promise, DOMI_PROMISE_DONE, "from DONE to DONE"},
         {finish_promise, DOMI_PROMISE_DEAD, "from DEAD to DONE"},
-        {close_promise, DOMI_PROMISE_FREE, "DOMI_PROMISE_WAITING"},
-        {close_promise, DOMI_PROMISE_FAILED, "DOMI_PROMISE_WAITING"},
-        {close_promise, DOMI_PROMISE_DONE, "DOMI_PROMISE_WAITING"},
-        {close_promise, DOMI_PROMISE_DEAD, "DOMI_PROMISE_WAITING"},
+        {finish_and_release_promise, DOMI_PROMISE_FREE, "DOMI_PROMISE_WAITING"},
+        {finish_and_release_promise, DOMI_PROMISE_FAILED, "DOMI_PROMISE_WAITING"},
+        {finish_and_release_promise, DOMI_PROMISE_DONE, "DOMI_PROMISE_WAITING"},
+        {finish_and_release_promise, DOMI_PROMISE_DEAD, "DOMI_PROMISE_WAITING"},
         {abandon_promise, DOMI_PROMISE_FREE, "domi_promise_is_awaited"},
         {abandon_promise, DOMI_PROMISE_DONE, "domi_promise_is_awaited"},
         {abandon_promise, DOMI_PROMISE_DEAD, "domi_promise_is_awaited"},
@@ -372,7 +372,7 @@ DOMT_TEST(each_end_of_a_promise_checks_its_state)
     };
 
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
-        domt_check_aborts(end_promise_in_state, &ends[i], ends[i].text);
+        domt_check_child_aborts(end_promise_in_state, &ends[i], ends[i].text);
 }
 
 DOMT_SUITE(60)

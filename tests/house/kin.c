@@ -91,7 +91,7 @@ static int record_answer(domus_stack *stack, void *self, const domus_answer *ans
     return mine->resuming != NULL ? mine->resuming(stack, self) : 0;
 }
 
-static int record_mount_or_restart(domus_stack *stack, void *self, char what)
+static int record_or_fail_mount_or_restart(domus_stack *stack, void *self, char what)
 {
     domt_kin_record *mine = &domt_kin_of[((domt_kin *)self)->number];
     int result = mine->mounting != NULL ? mine->mounting(stack, self) : 0;
@@ -110,7 +110,7 @@ static int record_mount_or_restart(domus_stack *stack, void *self, char what)
 static int on_mount_of_kin(domus_stack *stack, void *self)
 {
     domt_kin_of[((domt_kin *)self)->number].address = domus_self(stack);
-    return record_mount_or_restart(stack, self, 'm');
+    return record_or_fail_mount_or_restart(stack, self, 'm');
 }
 
 static void on_stop_of_kin(domus_stack *stack, void *self)
@@ -126,7 +126,7 @@ static int on_restart_of_kin(domus_stack *stack, void *self, int error)
 {
     domt_kin_of[((domt_kin *)self)->number].cause = error;
     ((domt_kin *)self)->worth = DOMT_WORTH;
-    return record_mount_or_restart(stack, self, 'r');
+    return record_or_fail_mount_or_restart(stack, self, 'r');
 }
 
 static const domus_on hearing_rows[] = {{&domt_call_type, domt_on_call_run_function, 0},
@@ -211,19 +211,20 @@ void domt_kin_close_world(void)
 domus_address domt_kin_spawn_root(uint32_t number, uint32_t home, const domus_behaviour *behaviour)
 {
     const domt_kin state = {number, DOMT_WORTH};
-    domus_address address =
-        domt_spawn(domt_outside(&domt_kin_world), domt_kin_world.managers[home], behaviour, &state);
+    domus_address address = domt_spawn(domt_outside_manager(&domt_kin_world),
+                                       domt_kin_world.managers[home], behaviour, &state);
 
     domt_kin_of[number].address = address;
     domt_settle_world(&domt_kin_world);
     return address;
 }
 
-void domt_kin_spawn_root_with(uint32_t number, uint32_t home, const domus_spawn_options *options)
+void domt_kin_spawn_root_with_options(uint32_t number, uint32_t home,
+                                      const domus_spawn_options *options)
 {
     const domt_kin state = {number, DOMT_WORTH};
 
-    ck_assert_int_eq(domi_house_spawn_child(domt_outside(&domt_kin_world), NULL,
+    ck_assert_int_eq(domi_house_spawn_child(domt_outside_manager(&domt_kin_world), NULL,
                                             domt_kin_world.managers[home], &domt_kin_hearing,
                                             &state, options, &domt_kin_of[number].address),
                      0);
@@ -270,10 +271,10 @@ domus_address domt_kin_spawn_child(uint32_t parent, uint32_t number, uint32_t ho
     return domt_kin_of[number].address;
 }
 
-void domt_kin_send_function(domi_manager *from, uint32_t number,
-                            int (*function)(domus_stack *, void *), void *context)
+void domt_kin_send_function_to_run(domi_manager *from, uint32_t number,
+                                   int (*function)(domus_stack *, void *), void *context)
 {
-    domt_send_call(from, domt_kin_of[number].address, function, context);
+    domt_send_function_to_call(from, domt_kin_of[number].address, function, context);
 }
 
 void domt_kin_run_in_handler(uint32_t number, int (*function)(domus_stack *, void *), void *context)
@@ -285,9 +286,9 @@ void domt_kin_send_notice(uint32_t number, const domus_type *type, int value)
 {
     int payload[2] = {value, 0};
 
-    ck_assert_int_eq(
-        domt_send_notice(domt_outside(&domt_kin_world), domt_kin_of[number].address, type, payload),
-        0);
+    ck_assert_int_eq(domt_send_notice(domt_outside_manager(&domt_kin_world),
+                                      domt_kin_of[number].address, type, payload),
+                     0);
 }
 
 void domt_kin_send_note(uint32_t number)
@@ -298,10 +299,10 @@ void domt_kin_send_note(uint32_t number)
 
 void domt_kin_stop_actor(uint32_t number)
 {
-    domt_kin_stop_actor_by(domt_outside(&domt_kin_world), number);
+    domt_kin_stop_actor_by_manager(domt_outside_manager(&domt_kin_world), number);
 }
 
-void domt_kin_stop_actor_by(domi_manager *from, uint32_t number)
+void domt_kin_stop_actor_by_manager(domi_manager *from, uint32_t number)
 {
     domt_stop_actor_and_settle(&domt_kin_world, from, domt_kin_of[number].address);
 }
@@ -318,39 +319,39 @@ void domt_kin_fail_actor(uint32_t number, int error)
     domt_settle_world(&domt_kin_world);
 }
 
-int domt_kin_do_stop_address(domus_stack *stack, void *address)
+int domt_kin_stop_given_address(domus_stack *stack, void *address)
 {
     return domus_stop(stack, *(domus_address *)address);
 }
 
-int domt_kin_do_ask_for_ever(domus_stack *stack, void *address)
+int domt_kin_ask_address_for_ever(domus_stack *stack, void *address)
 {
-    static const domt_call question = {domt_do_keep_ask_for_ever, NULL};
+    static const domt_call question = {domt_keep_ask_for_ever, NULL};
 
     return domus_ask(stack, *(domus_address *)address, &domt_call_type, &question, record_answer);
 }
 
-int domt_kin_do_watch_address(domus_stack *stack, void *address)
+int domt_kin_watch_given_address(domus_stack *stack, void *address)
 {
     return domus_watch_actor(stack, *(domus_address *)address, NULL);
 }
 
-int domt_kin_do_start_ticks(domus_stack *stack, void *unused)
+int domt_kin_arm_ticks_of_1_ms(domus_stack *stack, void *unused)
 {
     return domus_every(stack, 1000000, &domt_kin_tick, NULL, NULL);
 }
 
-int domt_kin_do_escalate(domus_stack *stack, void *unused)
+int domt_kin_escalate_with_eperm(domus_stack *stack, void *unused)
 {
     return domus_escalate(stack, -EPERM);
 }
 
-int domt_kin_do_sleep_for_a_day(domus_stack *stack, void *unused)
+int domt_kin_sleep_for_a_day(domus_stack *stack, void *unused)
 {
     return domus_sleep(stack, DAY_NS, record_answer);
 }
 
-void domt_kin_take_turn_of_home(uint32_t home)
+void domt_kin_run_iteration_of_home(uint32_t home)
 {
     (void)domt_iterate_home(domt_kin_world.managers[home]);
 }
@@ -378,7 +379,7 @@ uint32_t domt_kin_count_houses(void)
     return sum;
 }
 
-const char *domt_kin_take_trail(void)
+const char *domt_kin_read_and_clear_trail(void)
 {
     static char text[DOMT_TRAIL_MAX];
 

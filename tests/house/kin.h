@@ -81,7 +81,8 @@ void domt_kin_close_clean_world(void);
  * return. With options, its behaviour has a row for domus_down_type, and the world does not
  * settle. */
 domus_address domt_kin_spawn_root(uint32_t number, uint32_t home, const domus_behaviour *behaviour);
-void domt_kin_spawn_root_with(uint32_t number, uint32_t home, const domus_spawn_options *options);
+void domt_kin_spawn_root_with_options(uint32_t number, uint32_t home,
+                                      const domus_spawn_options *options);
 domus_address domt_kin_spawn_child(uint32_t parent, uint32_t number, uint32_t home,
                                    const domus_behaviour *behaviour);
 
@@ -96,8 +97,8 @@ int domt_kin_let_parent_spawn(uint32_t parent, uint32_t number, const domus_beha
 
 /* Let actor `number` run `function` in a handler. domt_kin_run_in_handler() settles the world, too.
  */
-void domt_kin_send_function(domi_manager *from, uint32_t number,
-                            int (*function)(domus_stack *, void *), void *context);
+void domt_kin_send_function_to_run(domi_manager *from, uint32_t number,
+                                   int (*function)(domus_stack *, void *), void *context);
 void domt_kin_run_in_handler(uint32_t number, int (*function)(domus_stack *, void *),
                              void *context);
 
@@ -108,7 +109,7 @@ void domt_kin_send_notice(uint32_t number, const domus_type *type, int value);
  * of `from`, and settle the world. */
 void domt_kin_send_note(uint32_t number);
 void domt_kin_stop_actor(uint32_t number);
-void domt_kin_stop_actor_by(domi_manager *from, uint32_t number);
+void domt_kin_stop_actor_by_manager(domi_manager *from, uint32_t number);
 void domt_kin_fail_actor(uint32_t number, int error);
 
 /* Let the next `times` mounts and restarts of an actor fail with `error`. */
@@ -116,17 +117,18 @@ void domt_kin_let_mounts_fail(uint32_t number, unsigned times, int error);
 
 /* Functions for domt_kin_run_in_handler(): each calls a verb for the address to which `context`
  * points. */
-int domt_kin_do_stop_address(domus_stack *stack, void *address);
+int domt_kin_stop_given_address(domus_stack *stack, void *address);
 /* asks an actor that keeps the ask for ever */
-int domt_kin_do_ask_for_ever(domus_stack *stack, void *address);
-int domt_kin_do_watch_address(domus_stack *stack, void *address);
-int domt_kin_do_sleep_for_a_day(domus_stack *stack, void *unused); /* begins a sleep of a day */
-int domt_kin_do_start_ticks(domus_stack *stack, void *unused); /* arms a timer that fires each ms */
-int domt_kin_do_escalate(domus_stack *stack, void *unused);    /* escalates with -EPERM */
+int domt_kin_ask_address_for_ever(domus_stack *stack, void *address);
+int domt_kin_watch_given_address(domus_stack *stack, void *address);
+int domt_kin_sleep_for_a_day(domus_stack *stack, void *unused); /* begins a sleep of a day */
+int domt_kin_arm_ticks_of_1_ms(domus_stack *stack,
+                               void *unused); /* arms a timer that fires each ms */
+int domt_kin_escalate_with_eperm(domus_stack *stack, void *unused); /* escalates with -EPERM */
 
 /* Let one home take one turn; or let it take its arrivals only and then run once each ready
  * house. */
-void domt_kin_take_turn_of_home(uint32_t home);
+void domt_kin_run_iteration_of_home(uint32_t home);
 void domt_kin_run_houses_of_home(uint32_t home);
 
 /* Returns whether the actor with this number lives now. */
@@ -134,6 +136,6 @@ bool domt_kin_is_alive(uint32_t number);
 uint32_t domt_kin_count_houses(void);
 
 /* Returns what kin have written to the trail since the last call of this function. */
-const char *domt_kin_take_trail(void);
+const char *domt_kin_read_and_clear_trail(void);
 
 #endif

@@ -114,7 +114,7 @@ static void replace_actor(worker *at, const domus_behaviour *behaviour, domus_ad
     (void)domi_house_spawn_without_parent(&at->manager, home, behaviour, &there, entry);
 }
 
-static void count_result_of_put(worker *at, int result)
+static void count_result_and_replace_stale_actor(worker *at, int result)
 {
     at->taken += result == 0;
     at->refused += result == -ENOBUFS;
@@ -148,7 +148,7 @@ static void pass_token_on(domus_stack *stack, worker *at, domus_address rumour, 
     big_token next = {.token = {rumour, hops, kill}};
     const domus_type *type = random_below(at, 16) == 0 ? &big : &small;
 
-    count_result_of_put(at, domus_notice(stack, choose_address(at), type, &next));
+    count_result_and_replace_stale_actor(at, domus_notice(stack, choose_address(at), type, &next));
 }
 
 /* Handle a token, small or big: the token is the first member of the payload of both. */
@@ -193,13 +193,13 @@ static int on_token_pass_on(domus_stack *stack, void *self, const void *token_)
     return 0;
 }
 
-static int on_mount_count_it(domus_stack *stack, void *self)
+static int on_mount_count_mount(domus_stack *stack, void *self)
 {
     (*(worker **)self)->mounts++;
     return 0;
 }
 
-static void on_stop_count_it(domus_stack *stack, void *self)
+static void on_stop_count_stop(domus_stack *stack, void *self)
 {
     (*(worker **)self)->stops++;
 }
@@ -208,19 +208,19 @@ static const domus_behaviour walker = {
     .name = "walker",
     .state_size = sizeof(worker *),
     .on = (const domus_on[]){{&small, on_token_pass_on, 0}, {&big, on_token_pass_on, 0}, {0}},
-    .on_mount = on_mount_count_it,
-    .on_stop = on_stop_count_it};
+    .on_mount = on_mount_count_mount,
+    .on_stop = on_stop_count_stop};
 
 static const domus_behaviour oracle = {
     .name = "oracle",
     .state_size = sizeof(worker *),
     .on = (const domus_on[]){{&query, reply_to_query_or_fail, 0}, {0}},
-    .on_mount = on_mount_count_it,
-    .on_stop = on_stop_count_it};
+    .on_mount = on_mount_count_mount,
+    .on_stop = on_stop_count_stop};
 
 /* --- threads --------------------------------------------------------------------------------- */
 
-static uint32_t take_turn_of_home(worker *at)
+static uint32_t run_one_iteration_of_home(worker *at)
 {
     domi_manager *manager = &at->manager;
     domi_queue *ready = &manager->schedule.ready[DOMUS_STATE];
@@ -248,7 +248,7 @@ static bool put_first_token(worker *at)
     int result = domi_mailbox_put(&at->manager, choose_address(at), &envelope->node, DOMI_NOTICE);
     if (result != 0)
         domi_pool_free_object(&at->manager, &envelope->node);
-    count_result_of_put(at, result);
+    count_result_and_replace_stale_actor(at, result);
     return result != -ENOBUFS;
 }
 
@@ -259,7 +259,7 @@ static bool have_all_threads_no_work(worker *at)
     uint32_t found = 0;
 
     (void)pthread_barrier_wait(&barrier);
-    at->found = take_turn_of_home(at);
+    at->found = run_one_iteration_of_home(at);
     (void)pthread_barrier_wait(&barrier);
     for (uint32_t i = 0; i < threads; i++)
         found += workers[i].found;
@@ -279,7 +279,7 @@ static void *run_worker(void *at_)
                 break;
             }
         }
-        (void)take_turn_of_home(at);
+        (void)run_one_iteration_of_home(at);
     }
     while (!have_all_threads_no_work(at))
         ;
@@ -320,7 +320,7 @@ static void start_workers(uint32_t count, uint64_t seed)
     ck_assert_int_eq(pthread_barrier_init(&barrier, NULL, count), 0);
 }
 
-static worker sum_of_workers(void)
+static worker sum_of_worker_counts(void)
 {
     worker sum = {.taken = 0};
 
@@ -350,7 +350,7 @@ static void check_nothing_is_lost(uint32_t count, uint64_t seed)
     for (uint32_t i = 0; i < count; i++)
         ck_assert_int_eq(pthread_join(workers[i].thread, NULL), 0);
 
-    worker sum = sum_of_workers();
+    worker sum = sum_of_worker_counts();
     /* each token that was taken was released once, handled or not */
     ck_assert_uint_eq(sum.taken, atomic_load(&released_tokens));
     ck_assert_uint_eq(sum.asked, sum.resumed);
@@ -371,7 +371,7 @@ static void check_nothing_is_lost(uint32_t count, uint64_t seed)
         domi_manager_become_owner(managers[i]);
         domi_manager_end_actors(managers[i]);
     }
-    sum = sum_of_workers();
+    sum = sum_of_worker_counts();
     ck_assert_uint_eq(sum.mounts, sum.stops);
     ck_assert_uint_eq(sum.taken, atomic_load(&released_tokens));
     for (uint32_t i = 0; i <= count; i++)

@@ -75,7 +75,7 @@ static void close_world(void)
 }
 
 /* Lend the house of `one`, which is ready, to the thief for one run. */
-static void lend_house_of_one(void)
+static void lend_house_to_thief_for_one_run(void)
 {
     ck_assert_uint_eq(
         domi_loans_expose_houses(home_manager(), &home_manager()->schedule.ready[DOMUS_STATE], 1),
@@ -87,20 +87,20 @@ static void lend_house_of_one(void)
     ck_assert_uint_eq(domi_loans_settle_returned_houses(home_manager()), 1);
 }
 
-static void send_call_and_lend(int (*function)(domus_stack *, void *))
+static void send_call_and_lend_house(int (*function)(domus_stack *, void *))
 {
-    domt_send_call(home_manager(), one, function, NULL);
-    lend_house_of_one();
+    domt_send_function_to_call(home_manager(), one, function, NULL);
+    lend_house_to_thief_for_one_run();
 }
 
 /* Run `function` in `one`, then run the silent actor, which answers what it can, and lend the house
  * of `one` when the answer has come. */
 static void send_call_and_lend_after_answer(int (*function)(domus_stack *, void *))
 {
-    domt_send_call(home_manager(), one, function, NULL);
+    domt_send_function_to_call(home_manager(), one, function, NULL);
     (void)domt_run_state_queue(home_manager());
     (void)domt_run_state_queue(home_manager());
-    lend_house_of_one();
+    lend_house_to_thief_for_one_run();
 }
 
 static int arm_timer(domus_stack *stack, void *context)
@@ -114,12 +114,12 @@ static int cancel_timer(domus_stack *stack, void *context)
     return 0;
 }
 
-static int arm_and_cancel(domus_stack *stack, void *context)
+static int arm_and_cancel_timer(domus_stack *stack, void *context)
 {
     return arm_timer(stack, context) != 0 ? -1 : cancel_timer(stack, context);
 }
 
-static int arm_repeating(domus_stack *stack, void *context)
+static int arm_repeating_timer(domus_stack *stack, void *context)
 {
     return domus_repeat(stack, 5 * MS, &tick_type, NULL, &timer);
 }
@@ -131,7 +131,7 @@ static int record_answer(domus_stack *stack, void *self, const domus_answer *ans
     return 0;
 }
 
-static int ask_within(domus_stack *stack, void *context)
+static int ask_silent_actor_within_5_ms(domus_stack *stack, void *context)
 {
     return domus_ask_within(stack, silent, &question_type, NULL, 5 * MS, record_answer);
 }
@@ -144,8 +144,8 @@ static int record_first_then_wait_for_last(domus_stack *stack, void *self,
                               : record_answer(stack, self, answer);
 }
 
-static void ask_silent_twice(domus_stack *stack, const domus_type *one_type, uint64_t one_ns,
-                             const domus_type *other_type, uint64_t other_ns)
+static void ask_silent_actor_twice(domus_stack *stack, const domus_type *one_type, uint64_t one_ns,
+                                   const domus_type *other_type, uint64_t other_ns)
 {
     ck_assert_int_eq(domus_ask_add(stack, silent, one_type, NULL, one_ns, 1), 0);
     ck_assert_int_eq(domus_ask_add(stack, silent, other_type, NULL, other_ns, 2), 0);
@@ -154,14 +154,14 @@ static void ask_silent_twice(domus_stack *stack, const domus_type *one_type, uin
 /* Ask twice: one ask fails at once, the other one is never answered. */
 static int ask_failing_and_unanswered(domus_stack *stack, void *context)
 {
-    ask_silent_twice(stack, &question_type, 5 * MS, &tick_type, 7 * MS);
+    ask_silent_actor_twice(stack, &question_type, 5 * MS, &tick_type, 7 * MS);
     return domus_wait_first(stack, record_first_then_wait_for_last);
 }
 
 DOMT_TEST(timer_armed_on_a_loan_fires_at_home)
 {
     open_world();
-    send_call_and_lend(arm_timer);
+    send_call_and_lend_house(arm_timer);
     ck_assert_uint_eq(home_manager()->timing.wheel.count, 1);
     ck_assert_uint_eq(thief_manager()->timing.wheel.count, 0);
     ck_assert_uint_eq(home_manager()->timing.timers, 1);
@@ -176,7 +176,7 @@ DOMT_TEST(timer_cancelled_on_a_loan_never_fires)
 {
     open_world();
     domt_run_as_actor(&world, one, arm_timer, NULL);
-    send_call_and_lend(cancel_timer);
+    send_call_and_lend_house(cancel_timer);
     ck_assert_int_eq(last_error, 0);
     ck_assert_uint_eq(home_manager()->timing.wheel.count, 0);
     domt_pass_time(&world, 10 * MS);
@@ -187,7 +187,7 @@ DOMT_TEST(timer_cancelled_on_a_loan_never_fires)
 DOMT_TEST(timer_armed_and_cancelled_on_one_loan_never_fires)
 {
     open_world();
-    send_call_and_lend(arm_and_cancel);
+    send_call_and_lend_house(arm_and_cancel_timer);
     ck_assert_int_eq(last_error, 0);
     domt_pass_time(&world, 10 * MS);
     ck_assert_uint_eq(rung, 0);
@@ -197,11 +197,11 @@ DOMT_TEST(timer_armed_and_cancelled_on_one_loan_never_fires)
 DOMT_TEST(event_handled_on_a_loan_arms_its_timer_again_at_home)
 {
     open_world();
-    domt_run_as_actor(&world, one, arm_repeating, NULL);
+    domt_run_as_actor(&world, one, arm_repeating_timer, NULL);
     for (uint32_t i = 1; i <= 3; i++) {
-        domt_jump_time(&world, 6 * MS);
-        (void)domt_events(home_manager());
-        lend_house_of_one();
+        domt_advance_time_without_runs(&world, 6 * MS);
+        (void)domt_take_arrivals_and_timers(home_manager());
+        lend_house_to_thief_for_one_run();
         ck_assert_uint_eq(rung, i);
         ck_assert_uint_eq(home_manager()->timing.wheel.count, 1);
     }
@@ -215,8 +215,8 @@ DOMT_TEST(time_that_comes_while_the_house_is_away_waits_for_it)
     domt_run_as_actor(&world, one, arm_timer, NULL);
     one.house->slot |= DOMI_SLOT_EXPOSED;
     for (int i = 0; i < 10; i++) {
-        domt_jump_time(&world, MS);
-        (void)domt_events(home_manager());
+        domt_advance_time_without_runs(&world, MS);
+        (void)domt_take_arrivals_and_timers(home_manager());
     }
     ck_assert_ptr_null(one.house->tails[DOMI_EVENT]);
     one.house->slot = 0;
@@ -228,7 +228,7 @@ DOMT_TEST(time_that_comes_while_the_house_is_away_waits_for_it)
 DOMT_TEST(ask_made_on_a_loan_times_out_at_home)
 {
     open_world();
-    send_call_and_lend(ask_within);
+    send_call_and_lend_house(ask_silent_actor_within_5_ms);
     ck_assert_uint_eq(home_manager()->timing.deadlines.count, 1);
     domt_pass_time(&world, 10 * MS);
     ck_assert_uint_eq(resumed, 1);
@@ -258,13 +258,13 @@ DOMT_TEST(conversation_that_ends_on_a_loan_leaves_nothing_on_the_wheel)
  * the other promise is from the pool. */
 static int ask_failing_first(domus_stack *stack, void *context)
 {
-    ask_silent_twice(stack, &tick_type, 0, &question_type, 7 * MS);
+    ask_silent_actor_twice(stack, &tick_type, 0, &question_type, 7 * MS);
     return domus_wait_first(stack, record_answer);
 }
 
 static int ask_twice_and_wait_for_all(domus_stack *stack, void *context)
 {
-    ask_silent_twice(stack, &tick_type, 7 * MS, &question_type, 50 * MS);
+    ask_silent_actor_twice(stack, &tick_type, 7 * MS, &question_type, 50 * MS);
     return domus_wait_all(stack, record_answer);
 }
 
@@ -297,7 +297,7 @@ DOMT_TEST(kept_answer_is_given_up_at_home)
 DOMT_TEST(deadline_of_a_conversation_that_ended_on_a_loan_passes_before_it_is_back)
 {
     open_world();
-    domt_send_call(home_manager(), one, ask_failing_first, NULL);
+    domt_send_function_to_call(home_manager(), one, ask_failing_first, NULL);
     (void)domt_run_state_queue(home_manager());
     (void)domt_run_state_queue(home_manager());
     ck_assert_uint_eq(
@@ -306,7 +306,7 @@ DOMT_TEST(deadline_of_a_conversation_that_ended_on_a_loan_passes_before_it_is_ba
     domi_loan *loan = domi_loan_take_exposed_house(thief_manager(), home_manager());
     domi_loan_run_house_and_return(thief_manager(), loan);
     ck_assert_uint_eq(resumed, 1);
-    domt_jump_time(&world, 20 * MS);
+    domt_advance_time_without_runs(&world, 20 * MS);
     (void)domi_manager_fire_timers(home_manager());
     ck_assert_uint_eq(domi_loans_settle_returned_houses(home_manager()), 1);
     ck_assert_uint_eq(home_manager()->timing.deadlines.count, 0);
@@ -314,7 +314,7 @@ DOMT_TEST(deadline_of_a_conversation_that_ended_on_a_loan_passes_before_it_is_ba
     close_world();
 }
 
-static int begin_receive_and_ask(domus_stack *stack, void *context)
+static int ask_and_receive_and_wait_for_all(domus_stack *stack, void *context)
 {
     static const domus_type *const types[] = {&tick_type, NULL};
     static const domus_pattern pattern = {.types = types};
@@ -325,7 +325,7 @@ static int begin_receive_and_ask(domus_stack *stack, void *context)
     return error != 0 ? error : domus_wait_all(stack, record_answer);
 }
 
-static int send_tick_to_one(domus_stack *stack, void *context)
+static int send_tick_to_actor_under_test(domus_stack *stack, void *context)
 {
     return domus_notice(stack, one, &tick_type, NULL);
 }
@@ -333,12 +333,12 @@ static int send_tick_to_one(domus_stack *stack, void *context)
 DOMT_TEST(message_received_on_the_loan_that_began_the_receive_is_kept)
 {
     open_world();
-    domt_send_call(home_manager(), silent, send_tick_to_one, NULL);
-    domt_send_call(home_manager(), one, begin_receive_and_ask, NULL);
+    domt_send_function_to_call(home_manager(), silent, send_tick_to_actor_under_test, NULL);
+    domt_send_function_to_call(home_manager(), one, ask_and_receive_and_wait_for_all, NULL);
     /* takes the house of the silent actor from its queue */
     domi_house *house = domi_queue_take_house(&home_manager()->schedule.ready[DOMUS_STATE]);
     (void)domi_house_run_and_settle(home_manager(), house);
-    lend_house_of_one();
+    lend_house_to_thief_for_one_run();
     ck_assert_uint_eq(resumed, 0);
     ck_assert_ptr_nonnull(one.house->stacks->answers);
     ck_assert_int_eq(one.house->stacks->answers->state, DOMI_PROMISE_DONE);
@@ -360,13 +360,13 @@ DOMT_TEST(failure_that_nobody_wants_any_more_is_dropped_at_home)
 {
     open_world();
     domt_run_as_actor(&world, one, sleep_twice, NULL);
-    domt_send_call(home_manager(), one, domt_do_nothing, NULL);
+    domt_send_function_to_call(home_manager(), one, domt_do_nothing, NULL);
     ck_assert_int_eq(domi_house_ask_to_stop(home_manager(), one), 0);
-    lend_house_of_one(); /* the stop begins on the loan, and both asks fail */
+    lend_house_to_thief_for_one_run(); /* the stop begins on the loan, and both asks fail */
     uint32_t most = thief_manager()->limits.messages_per_run_max;
-    domi_manager_set_run_limit(thief_manager(), 1);
-    lend_house_of_one(); /* the conversation is told of the first failure, and ends */
-    domi_manager_set_run_limit(thief_manager(), most);
+    domi_manager_set_messages_per_run(thief_manager(), 1);
+    lend_house_to_thief_for_one_run(); /* the conversation is told of the first failure, and ends */
+    domi_manager_set_messages_per_run(thief_manager(), most);
     ck_assert_uint_eq(resumed, 1);
     domt_settle_world(&world);
     ck_assert_ptr_null(home_manager()->timing.notes);
@@ -391,7 +391,7 @@ static const domus_behaviour periodic = {
                              {&tick_type, record_missed_ticks, 0},
                              {0}}};
 
-static int arm_every_5_ms(domus_stack *stack, void *context)
+static int arm_timer_every_5_ms(domus_stack *stack, void *context)
 {
     return domus_every(stack, 5 * MS, &tick_type, NULL, &timer);
 }
@@ -401,10 +401,10 @@ DOMT_TEST(rate_is_kept_and_ticks_are_counted_while_the_house_is_away)
     open_world();
     domus_address third = domt_spawn(home_manager(), home_manager(), &periodic, NULL);
     domt_settle_world(&world);
-    domt_run_as_actor(&world, third, arm_every_5_ms, NULL);
+    domt_run_as_actor(&world, third, arm_timer_every_5_ms, NULL);
     third.house->slot |= DOMI_SLOT_EXPOSED;
     for (int i = 0; i < 23; i++) {
-        domt_jump_time(&world, MS);
+        domt_advance_time_without_runs(&world, MS);
         (void)domi_manager_fire_timers(home_manager());
     }
     third.house->slot = 0;
@@ -432,8 +432,8 @@ DOMT_TEST(limit_of_timers_is_that_of_home)
     last_error = 0;
     world.config.scheduler.timers_max = 4;
     for (int i = 0; i < 2; i++) {
-        domt_send_call(home_manager(), one, arm_timers_until_refused, &count);
-        lend_house_of_one();
+        domt_send_function_to_call(home_manager(), one, arm_timers_until_refused, &count);
+        lend_house_to_thief_for_one_run();
     }
     ck_assert_int_eq(last_error, -ENOBUFS);
     ck_assert_uint_eq(home_manager()->timing.timers, 4);
@@ -444,13 +444,13 @@ DOMT_TEST(limit_of_timers_is_that_of_home)
 DOMT_TEST(timer_cancelled_on_a_loan_whose_event_is_handled_at_home_is_off_the_wheel)
 {
     open_world();
-    domt_run_as_actor(&world, one, arm_every_5_ms, NULL);
-    domt_jump_time(&world, 6 * MS);
+    domt_run_as_actor(&world, one, arm_timer_every_5_ms, NULL);
+    domt_advance_time_without_runs(&world, 6 * MS);
     /* the timer's event is under way, and the periodic timer is armed again */
-    (void)domt_events(home_manager());
-    domt_send_call(home_manager(), one, cancel_timer, NULL);
-    domi_manager_set_run_limit(thief_manager(), 1);
-    lend_house_of_one();
+    (void)domt_take_arrivals_and_timers(home_manager());
+    domt_send_function_to_call(home_manager(), one, cancel_timer, NULL);
+    domi_manager_set_messages_per_run(thief_manager(), 1);
+    lend_house_to_thief_for_one_run();
     ck_assert_int_eq(last_error, 0);
     domt_settle_world(&world);
     ck_assert_uint_eq(home_manager()->timing.wheel.count, 0);

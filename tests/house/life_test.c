@@ -36,7 +36,7 @@ DOMT_TEST(spawn_mounts_before_the_first_mail_which_may_be_sent_at_once)
         log0.count = log0.mounts = 0;
         domus_address one = spawn_recorder(world.managers[from], 0);
         domt_send_note(world.managers[from], one, 1);
-        domt_send_inquiry(world.managers[from], one, one, 2);
+        domt_let_recorder_ask(world.managers[from], one, one, 2);
         domt_send_note(world.managers[from], one, 3);
         ck_assert_uint_eq(log0.mounts, 0);
         (void)domi_manager_take_arrivals(world.managers[0]);
@@ -48,7 +48,7 @@ DOMT_TEST(spawn_mounts_before_the_first_mail_which_may_be_sent_at_once)
         ck_assert_uint_eq(log0.mounts, 1);
         ck_assert_uint_eq(one.house->state, DOMI_READY);
         domt_settle_world(&world);
-        ck_assert_str_eq(domt_log_letters_from(&log0, 0), "nnnar");
+        ck_assert_str_eq(domt_log_letters_from_entry(&log0, 0), "nnnar");
         ck_assert_uint_eq(log0.mounts, 1);
     }
     domt_world_end(&world);
@@ -92,7 +92,7 @@ DOMT_TEST(state_begins_as_a_copy_or_zeroed_at_every_size)
                 ck_assert_uint_eq(bytes[j], 0);
             domt_settle_world(&world);
             ck_assert_int_eq(domi_house_ask_to_stop(world.managers[0], copied), 0);
-            domt_stop_actor_and_settle(&world, domt_outside(&world), zeroed);
+            domt_stop_actor_and_settle(&world, domt_outside_manager(&world), zeroed);
         }
     }
     ck_assert_uint_eq(world.managers[0]->births.houses, 0);
@@ -138,7 +138,7 @@ static int send_note_and_fail_mount(domus_stack *stack, void *self)
     return mount_result;
 }
 
-static void on_stop_count_it(domus_stack *stack, void *self)
+static void on_stop_count_stop(domus_stack *stack, void *self)
 {
     stopped++;
 }
@@ -147,7 +147,7 @@ static const domus_behaviour failing = {
     .name = "failing",
     .on = (const domus_on[]){{&domt_counted, abort_when_handled, 0}, {0}},
     .on_mount = send_note_and_fail_mount,
-    .on_stop = on_stop_count_it};
+    .on_stop = on_stop_count_stop};
 
 static int record_error_of_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -155,7 +155,7 @@ static int record_error_of_answer(domus_stack *stack, void *self, const domus_an
     return 0;
 }
 
-static int ask_owned(domus_stack *stack, void *to)
+static int ask_with_payload_of_counted_release(domus_stack *stack, void *to)
 {
     return domus_ask(stack, *(domus_address *)to, &domt_counted, "payload", record_error_of_answer);
 }
@@ -168,7 +168,7 @@ DOMT_TEST(mount_that_fails_ends_the_actor_without_on_stop)
     domus_address one = domt_spawn(world.managers[1], world.managers[0], &failing, NULL);
     domus_address agent = domt_spawn(world.managers[1], world.managers[1], &domt_agent, NULL);
     ck_assert_int_eq(domt_send_notice(world.managers[1], one, &domt_counted, "payload"), 0);
-    domt_send_call(world.managers[1], agent, ask_owned, &one);
+    domt_send_function_to_call(world.managers[1], agent, ask_with_payload_of_counted_release, &one);
     domt_iterate_home(world.managers[1]); /* the ask is sent before its actor's mount */
     domt_settle_world(&world);
     ck_assert_uint_eq(stopped, 0);
@@ -184,7 +184,7 @@ DOMT_TEST(mount_that_fails_ends_the_actor_without_on_stop)
     ck_assert_uint_eq(stopped, 0);
 }
 
-static int spawn_arm_and_ask_in_mount(domus_stack *stack, void *self)
+static int spawn_arm_timer_and_ask_in_mount(domus_stack *stack, void *self)
 {
     domus_address child;
     int64_t number = 4;
@@ -195,22 +195,23 @@ static int spawn_arm_and_ask_in_mount(domus_stack *stack, void *self)
     return domus_ask(stack, friend, &domt_question, &number, record_error_of_answer);
 }
 
-static int handle_tick(domus_stack *stack, void *self, const void *number)
+static int record_number_of_tick(domus_stack *stack, void *self, const void *number)
 {
     heard_error += 10 * (int)*(const int64_t *)number;
     return 0;
 }
 
-static const domus_behaviour busy = {.name = "busy",
-                                     .on = (const domus_on[]){{&domt_tick, handle_tick, 0}, {0}},
-                                     .on_mount = spawn_arm_and_ask_in_mount};
+static const domus_behaviour busy = {
+    .name = "busy",
+    .on = (const domus_on[]){{&domt_tick, record_number_of_tick, 0}, {0}},
+    .on_mount = spawn_arm_timer_and_ask_in_mount};
 
 DOMT_TEST(mount_may_ask_and_park_spawn_and_arm_timers)
 {
     domt_world_open(&world, 2);
     friend = domt_spawn_recorder(&world, 1, &log0);
     heard_error = 77;
-    domus_address one = domt_spawn(domt_outside(&world), world.managers[0], &busy, NULL);
+    domus_address one = domt_spawn(domt_outside_manager(&world), world.managers[0], &busy, NULL);
     domt_settle_world(&world);
     ck_assert_int_eq(heard_error, 0);
     ck_assert_uint_eq(one.house->marks & DOMI_MARKS_HOLD, 0);
@@ -246,7 +247,7 @@ DOMT_TEST(m9_stale_address_reaches_nobody)
         ck_assert_int_eq(domt_send_notice(world.managers[from], old, &domt_note, &number), -ESTALE);
         ck_assert_int_eq(domi_house_ask_to_stop(world.managers[from], old), -ESTALE);
     }
-    domt_run_as_actor(&world, agent, ask_owned, &old);
+    domt_run_as_actor(&world, agent, ask_with_payload_of_counted_release, &old);
     ck_assert_int_eq(heard_error, -ESTALE);
     ck_assert_uint_eq(atomic_load(&next.house->life) & 0xffffffffu, 0);
     domt_send_note(world.managers[1], next, 2);

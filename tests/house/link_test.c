@@ -23,7 +23,8 @@ static int try_to_unlink(domus_stack *stack, void *watch)
 }
 
 /* Open a world in which actor 1 on home 0 has linked itself to actor 2 on `home`. */
-static void open_linked(uint32_t home, const domus_behaviour *one, const domus_behaviour *two)
+static void open_world_of_linked_actors(uint32_t home, const domus_behaviour *one,
+                                        const domus_behaviour *two)
 {
     domt_kin_open_world(2);
     (void)domt_kin_spawn_root(1, 0, one);
@@ -36,7 +37,7 @@ DOMT_TEST(end_of_either_is_the_end_of_both)
 {
     for (uint32_t round = 0; round < 4; round++) {
         uint32_t first = 1 + round % 2;
-        open_linked(round / 2, &domt_kin_deaf, &domt_kin_deaf);
+        open_world_of_linked_actors(round / 2, &domt_kin_deaf, &domt_kin_deaf);
         domt_kin_stop_actor(first);
         ck_assert_uint_eq(domt_kin_count_houses(), 0);
         ck_assert_uint_eq(domt_kin_of[3 - first].stops, 1);
@@ -50,11 +51,11 @@ DOMT_TEST(linked_actor_with_a_row_gets_the_event_and_lives)
         uint32_t first = 1 + round % 2;
         uint32_t other = 3 - first;
         int reason = round / 4 == 0 ? 0 : -EPERM;
-        open_linked(round / 2 % 2, &domt_kin_hearing, &domt_kin_hearing);
+        open_world_of_linked_actors(round / 2 % 2, &domt_kin_hearing, &domt_kin_hearing);
         if (reason == 0)
             domt_kin_stop_actor(first);
         else
-            domt_kin_run_in_handler(first, domt_kin_do_escalate, NULL);
+            domt_kin_run_in_handler(first, domt_kin_escalate_with_eperm, NULL);
         ck_assert(!domt_kin_is_alive(first) && domt_kin_is_alive(other));
         ck_assert_uint_eq(domt_kin_of[other].downs, 1);
         ck_assert_int_eq(domt_kin_of[other].down.reason, reason);
@@ -77,7 +78,7 @@ DOMT_TEST(reason_runs_along_a_chain_of_links)
         for (uint32_t i = 1; i < 4; i++)
             domt_kin_run_in_handler(i, try_to_link_to, &domt_kin_of[i + 1].address);
         domt_kin_run_in_handler(5, try_to_link_to, &domt_kin_of[first == 1 ? 4 : 1].address);
-        domt_kin_run_in_handler(first, domt_kin_do_escalate, NULL);
+        domt_kin_run_in_handler(first, domt_kin_escalate_with_eperm, NULL);
         ck_assert_uint_eq(domt_kin_count_houses(), 1);
         ck_assert_int_eq(domt_kin_of[5].down.reason, -EPERM);
         domt_kin_stop_actor(5);
@@ -121,7 +122,7 @@ DOMT_TEST(unlinked_live_on_both)
 {
     for (uint32_t round = 0; round < 4; round++) {
         uint32_t first = 1 + round % 2;
-        open_linked(round / 2, &domt_kin_deaf, &domt_kin_deaf);
+        open_world_of_linked_actors(round / 2, &domt_kin_deaf, &domt_kin_deaf);
         /* actor 2 may not remove the link that actor 1 has made */
         domt_kin_run_in_handler(2, try_to_unlink, &last);
         ck_assert_int_eq(result, -ENOENT);
@@ -141,24 +142,24 @@ DOMT_TEST(both_may_make_the_link_and_both_may_end_at_once)
 {
     for (uint32_t round = 0; round < 2 * 2 * 3 * 3; round++) {
         const domus_behaviour *one = round % 2 == 0 ? &domt_kin_deaf : &domt_kin_hearing;
-        open_linked(round / 2 % 2, one, &domt_kin_deaf);
+        open_world_of_linked_actors(round / 2 % 2, one, &domt_kin_deaf);
         domt_kin_run_in_handler(2, try_to_link_to, &domt_kin_of[1].address);
         for (uint32_t i = 1; i < 3; i++)
             ck_assert_int_eq(domi_house_ask_to_stop(domt_kin_world.managers[round / 4 % 3],
                                                     domt_kin_of[i].address),
                              0);
         for (uint32_t i = round / 12; i > 0; i--)
-            domt_kin_take_turn_of_home(i % 2);
+            domt_kin_run_iteration_of_home(i % 2);
         domt_settle_world(&domt_kin_world);
         ck_assert_uint_eq(domt_kin_count_houses(), 0);
         domt_kin_close_clean_world();
     }
 }
 
-DOMT_TEST(both_links_of_two_are_heard)
+DOMT_TEST(end_of_an_actor_linked_both_ways_is_heard_twice)
 {
     for (uint32_t first = 1; first < 3; first++) {
-        open_linked(1, &domt_kin_hearing, &domt_kin_hearing);
+        open_world_of_linked_actors(1, &domt_kin_hearing, &domt_kin_hearing);
         domt_kin_run_in_handler(2, try_to_link_to, &domt_kin_of[1].address);
         domt_kin_stop_actor(first);
         ck_assert_uint_eq(domt_kin_of[3 - first].downs, 2);
@@ -181,11 +182,12 @@ DOMT_TEST(reason_of_a_link_outlives_a_failure_that_is_forgiven)
     (void)domt_kin_spawn_root(4, 0, &domt_kin_hearing);
     domt_kin_run_in_handler(4, try_to_link_to, &domt_kin_of[2].address);
     domt_kin_send_notice(2, &domt_kin_fail, -EIO);
-    domt_kin_take_turn_of_home(
+    domt_kin_run_iteration_of_home(
         1); /* actor 2 waits for its parent's decision when the link reaches it */
-    domt_kin_send_function(domt_outside(&domt_kin_world), 1, domt_kin_do_escalate, NULL);
-    domt_kin_take_turn_of_home(1);
-    domt_kin_take_turn_of_home(1);
+    domt_kin_send_function_to_run(domt_outside_manager(&domt_kin_world), 1,
+                                  domt_kin_escalate_with_eperm, NULL);
+    domt_kin_run_iteration_of_home(1);
+    domt_kin_run_iteration_of_home(1);
     domt_settle_world(&domt_kin_world);
     ck_assert(!domt_kin_is_alive(2));
     ck_assert_int_eq(domt_kin_of[4].down.reason, -EPERM);
@@ -225,13 +227,13 @@ static void run_race_of_link_and_ends(uint32_t home, uint32_t order, uint32_t tu
     domt_kin_open_world(2);
     (void)domt_kin_spawn_root(1, 0, &domt_kin_deaf);
     (void)domt_kin_spawn_root(2, home, &domt_kin_deaf);
-    domi_manager *outside = domt_outside(&domt_kin_world);
+    domi_manager *outside = domt_outside_manager(&domt_kin_world);
     taken_back = 0;
     last = (domus_watch){NULL, 0};
-    domt_kin_send_function(outside, 1, try_to_link_to, &domt_kin_of[2].address);
+    domt_kin_send_function_to_run(outside, 1, try_to_link_to, &domt_kin_of[2].address);
     for (uint32_t step = 0; step < 3; step++, turns /= 4, order /= 3) {
         for (uint32_t i = turns % 4; i > 0; i--)
-            domt_kin_take_turn_of_home(i % 2);
+            domt_kin_run_iteration_of_home(i % 2);
         if (order % 3 == 0 && domt_kin_is_alive(1))
             (void)domt_send_notice(outside, domt_kin_of[1].address, &domt_call_type,
                                    &(domt_call){try_to_unlink, &last});

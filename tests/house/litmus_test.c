@@ -166,7 +166,7 @@ struct shape {
     struct words cells[CELLS];
 };
 
-static void act_left_in_all_cells(void *context)
+static void run_left_half_in_all_cells(void *context)
 {
     struct shape *shape = context;
 
@@ -174,7 +174,7 @@ static void act_left_in_all_cells(void *context)
         shape->halves[LEFT](&shape->cells[i]);
 }
 
-static void act_right_in_all_cells(void *context)
+static void run_right_half_in_all_cells(void *context)
 {
     struct shape *shape = context;
 
@@ -200,8 +200,9 @@ static uint64_t count_misses_of_shape(const char *name, void (*left)(struct word
                                       void (*right)(struct words *words))
 {
     static struct shape shape;
-    const contest duel = {
-        {act_left_in_all_cells, act_right_in_all_cells}, count_cells_where_both_missed, &shape};
+    const contest duel = {{run_left_half_in_all_cells, run_right_half_in_all_cells},
+                          count_cells_where_both_missed,
+                          &shape};
 
     shape.halves[LEFT] = left;
     shape.halves[RIGHT] = right;
@@ -260,7 +261,7 @@ DOMT_TEST(exchange_to_sleep_and_seq_cst_store_never_both_miss)
 
 /* With release and acquire alone both sides may miss. x86 shows it when two CPUs are free; other
  * machines, or a busy one, perhaps not. */
-DOMT_TEST(release_and_acquire_may_both_miss)
+DOMT_TEST(sides_with_release_and_acquire_alone_may_both_miss)
 {
     (void)count_misses_of_shape("release, acquire", park_by_release_store, put_by_release_store);
 }
@@ -282,14 +283,14 @@ static struct {
 
 static const domus_type number_type = {.name = "number", .size = sizeof(uint64_t)};
 
-static int handle_number(domus_stack *stack, void *self, const void *number)
+static int count_number_and_disorder(domus_stack *stack, void *self, const void *number)
 {
     stage.disordered += *(const uint64_t *)number != ++stage.received;
     return 0;
 }
 
 static const domus_behaviour counter = {
-    .name = "counter", .on = (const domus_on[]){{&number_type, handle_number, 0}, {0}}};
+    .name = "counter", .on = (const domus_on[]){{&number_type, count_number_and_disorder, 0}, {0}}};
 
 /* Open a world whose last manager sends: the outside, or another home, which has belts. */
 static void open_world_of_duel(uint32_t homes, uint32_t sender)
@@ -298,7 +299,7 @@ static void open_world_of_duel(uint32_t homes, uint32_t sender)
     domt_world_open(&stage.world, homes);
     stage.home = stage.world.managers[0];
     stage.sender = stage.world.managers[sender];
-    stage.actor = domt_spawn(domt_outside(&stage.world), stage.home, &counter, NULL);
+    stage.actor = domt_spawn(domt_outside_manager(&stage.world), stage.home, &counter, NULL);
     domt_settle_world(&stage.world);
 }
 
@@ -311,7 +312,7 @@ static void end_world_and_check_order(void)
     domt_world_end(&stage.world);
 }
 
-static void put_number_by_sender(void *unused)
+static void send_number_as_sender(void *unused)
 {
     domi_manager_become_owner(stage.sender);
     uint64_t number = stage.put + 1;
@@ -325,7 +326,7 @@ static void park_home_without_belts(void *unused)
     stage.saw = domi_manager_has_work(stage.home);
 }
 
-static uint32_t both_missed_of_put_and_park(void *unused)
+static uint32_t have_put_and_park_both_missed(void *unused)
 {
     bool missed = !stage.saw && stage.world.wakes[0] == stage.wakes;
 
@@ -338,7 +339,7 @@ static uint32_t both_missed_of_put_and_park(void *unused)
 DOMT_TEST(thread_that_parks_and_sender_never_both_miss)
 {
     const contest duel = {
-        {park_home_without_belts, put_number_by_sender}, both_missed_of_put_and_park, NULL};
+        {park_home_without_belts, send_number_as_sender}, have_put_and_park_both_missed, NULL};
 
     open_world_of_duel(1, 1);
     ck_assert_uint_eq(count_misses_of_duel("park, put", &duel), 0);
@@ -356,17 +357,17 @@ static uint32_t count_lost_message_of_round(void *unused)
 {
     domt_settle_world(&stage.world);
     bool lost = stage.received != stage.put;
-    put_number_by_sender(NULL);
+    send_number_as_sender(NULL);
     return lost;
 }
 
 DOMT_TEST(put_while_the_inbox_is_taken_is_not_lost)
 {
     const contest duel = {
-        {take_arrivals_of_home, put_number_by_sender}, count_lost_message_of_round, NULL};
+        {take_arrivals_of_home, send_number_as_sender}, count_lost_message_of_round, NULL};
 
     open_world_of_duel(1, 1);
-    put_number_by_sender(NULL);
+    send_number_as_sender(NULL);
     ck_assert_uint_eq(count_misses_of_duel("put, sort", &duel), 0);
     end_world_and_check_order();
 }
@@ -374,7 +375,7 @@ DOMT_TEST(put_while_the_inbox_is_taken_is_not_lost)
 /* --- belts ------------------------------------------------------------------------------------ */
 
 /* Put the next number as domus_notice() does: by the belt, or by the inbox if it is not copied. */
-static void put_number(bool copied)
+static void put_number_by_belt_or_inbox(bool copied)
 {
     domi_envelope *envelope = domi_message_new(stage.sender, sizeof *envelope);
     uint64_t number = ++stage.put;
@@ -393,7 +394,7 @@ static void put_number(bool copied)
 static void put_number_before_round(void)
 {
     domi_manager_become_owner(stage.sender);
-    put_number(true);
+    put_number_by_belt_or_inbox(true);
     domt_settle_world(&stage.world);
     stage.wakes = stage.world.wakes[0];
 }
@@ -421,10 +422,10 @@ static void park_receiver(void *unused)
 static void put_number_on_belt(void *unused)
 {
     domi_manager_become_owner(stage.sender);
-    put_number(true);
+    put_number_by_belt_or_inbox(true);
 }
 
-static uint32_t both_missed_of_belt_and_park(void *unused)
+static uint32_t have_belt_and_park_both_missed(void *unused)
 {
     uint64_t taken = domi_belts_take_some_messages(stage.home);
     /* The receiver's last look has put the message that it found into the mailbox. */
@@ -440,7 +441,8 @@ static uint32_t both_missed_of_belt_and_park(void *unused)
 
 DOMT_TEST(receiver_that_parks_and_sender_that_looks_never_both_miss)
 {
-    const contest duel = {{park_receiver, put_number_on_belt}, both_missed_of_belt_and_park, NULL};
+    const contest duel = {
+        {park_receiver, put_number_on_belt}, have_belt_and_park_both_missed, NULL};
 
     open_world_of_duel(2, 1);
     put_number_before_round();
@@ -459,31 +461,32 @@ static void take_arrivals_after_delay(void *unused)
 static void put_two_numbers_on_belt(void *unused)
 {
     domi_manager_become_owner(stage.sender);
-    put_number(true);
-    put_number(true);
+    put_number_by_belt_or_inbox(true);
+    put_number_by_belt_or_inbox(true);
 }
 
 /* Each second round begins with a message on the belt already, which must come before the one of
  * the inbox. */
-static uint32_t count_overtaken(void *unused)
+static uint32_t count_overtaken_and_begin_round(void *unused)
 {
     uint64_t before = stage.disordered;
 
     domi_manager_become_owner(stage.sender);
     domt_settle_world(&stage.world);
     if (stage.put % 2 == 0)
-        put_number(true);
-    put_number(false);
+        put_number_by_belt_or_inbox(true);
+    put_number_by_belt_or_inbox(false);
     return stage.disordered != before;
 }
 
 DOMT_TEST(message_by_a_belt_overtakes_none_of_the_inbox_that_is_sorted)
 {
-    const contest duel = {
-        {take_arrivals_after_delay, put_two_numbers_on_belt}, count_overtaken, NULL};
+    const contest duel = {{take_arrivals_after_delay, put_two_numbers_on_belt},
+                          count_overtaken_and_begin_round,
+                          NULL};
 
     open_world_of_duel(2, 1);
-    put_number(false);
+    put_number_by_belt_or_inbox(false);
     ck_assert_uint_eq(count_misses_of_duel("sort, put by a belt", &duel), 0);
     end_world_and_check_order();
 }

@@ -68,7 +68,7 @@ static void send_note_to_first_actors(uint32_t count, int64_t number)
 }
 
 /* Let the thief take and run one exposed house, and let home take it back. */
-static void run_loan_of_actor(uint32_t index)
+static void let_thief_run_house_of_actor(uint32_t index)
 {
     domi_loan *loan = domi_loan_take_exposed_house(thief_manager(), home());
 
@@ -78,7 +78,7 @@ static void run_loan_of_actor(uint32_t index)
 }
 
 /* Returns the numbers in the log of actor `i` as text. */
-static const char *notes_as_text(uint32_t index)
+static const char *numbers_in_log_as_text(uint32_t index)
 {
     static char text[DOMT_LOG_MAX];
     uint32_t length = 0;
@@ -98,18 +98,18 @@ DOMT_TEST(shown_houses_are_taken_in_their_order_and_run_by_the_thief)
     ck_assert_uint_eq(home_queue()->count, 1);
     ck_assert_uint_eq(domi_loans_count_shared_houses(home()), 3);
     for (uint32_t i = 0; i < 3; i++)
-        run_loan_of_actor(i);
+        let_thief_run_house_of_actor(i);
     ck_assert_ptr_null(domi_loan_take_exposed_house(thief_manager(), home()));
     ck_assert_uint_eq(domi_counter_read(&thief_manager()->counters.runs), ran + 3);
     ck_assert_uint_eq(domi_counter_read(&home()->counters.exposed), 3);
     for (uint32_t i = 0; i < 3; i++)
-        ck_assert_str_eq(notes_as_text(i), "1");
-    ck_assert_str_eq(notes_as_text(3), "");
+        ck_assert_str_eq(numbers_in_log_as_text(i), "1");
+    ck_assert_str_eq(numbers_in_log_as_text(3), "");
     ck_assert_uint_eq(domi_loans_settle_returned_houses(home()), 3);
     for (uint32_t i = 0; i < 3; i++)
         ck_assert_int_eq(actors[i].house->state, DOMI_WAITING);
     close_world();
-    ck_assert_str_eq(notes_as_text(3), "1");
+    ck_assert_str_eq(numbers_in_log_as_text(3), "1");
 }
 
 DOMT_TEST(pinned_houses_are_not_shown_and_keep_their_places)
@@ -124,8 +124,8 @@ DOMT_TEST(pinned_houses_are_not_shown_and_keep_their_places)
     ck_assert_ptr_null(domi_queue_take_house(home_queue()));
     domi_queue_put_house(home_queue(), actors[0].house);
     domi_queue_put_house(home_queue(), actors[2].house);
-    run_loan_of_actor(1);
-    run_loan_of_actor(3);
+    let_thief_run_house_of_actor(1);
+    let_thief_run_house_of_actor(3);
     close_world();
 }
 
@@ -139,7 +139,7 @@ DOMT_TEST(queue_of_pinned_houses_is_not_walked_to_its_end)
     ck_assert_uint_eq(domi_loans_expose_houses(home(), home_queue(), 1), 0);
     ck_assert_uint_eq(home_queue()->count, 8);
     close_world();
-    ck_assert_str_eq(notes_as_text(7), "1");
+    ck_assert_str_eq(numbers_in_log_as_text(7), "1");
 }
 
 DOMT_TEST(house_that_is_taken_back_is_ready_with_what_came_meanwhile)
@@ -157,8 +157,8 @@ DOMT_TEST(house_that_is_taken_back_is_ready_with_what_came_meanwhile)
     ck_assert_uint_eq(domi_loans_count_shared_houses(home()), 0);
     ck_assert_ptr_null(domi_loan_take_exposed_house(thief_manager(), home()));
     close_world();
-    ck_assert_str_eq(notes_as_text(0), "123");
-    ck_assert_str_eq(notes_as_text(1), "1");
+    ck_assert_str_eq(numbers_in_log_as_text(0), "123");
+    ck_assert_str_eq(numbers_in_log_as_text(1), "1");
 }
 
 /* Home sends before the house is exposed, while it is exposed or with the thief, and when it is
@@ -179,7 +179,7 @@ DOMT_TEST(order_of_a_sender_holds_through_a_loan)
     domt_send_note(home(), actors[0], 6);
     ck_assert_int_eq(actors[0].house->state, DOMI_READY);
     close_world();
-    ck_assert_str_eq(notes_as_text(0), "123456");
+    ck_assert_str_eq(numbers_in_log_as_text(0), "123456");
 }
 
 /* The loan returns before home takes the house off its arrivals: the inbox is then sorted as the
@@ -190,14 +190,14 @@ DOMT_TEST(house_that_returns_before_its_arrival_is_taken_is_sorted_by_that)
     domt_send_note(home(), actors[0], 1);
     expose_houses(1);
     domt_send_note(thief_manager(), actors[0], 2);
-    run_loan_of_actor(0);
+    let_thief_run_house_of_actor(0);
     ck_assert_uint_eq(domi_loans_settle_returned_houses(home()), 1);
     /* note 3 comes behind note 2, because the inbox is not empty */
     domt_send_note(home(), actors[0], 3);
     ck_assert_int_eq(actors[0].house->state, DOMI_WAITING);
     ck_assert_uint_eq(domi_manager_take_arrivals(home()), 1);
     close_world();
-    ck_assert_str_eq(notes_as_text(0), "123");
+    ck_assert_str_eq(numbers_in_log_as_text(0), "123");
 }
 
 DOMT_TEST(stop_of_a_lent_house_waits_until_it_is_back)
@@ -210,7 +210,7 @@ DOMT_TEST(stop_of_a_lent_house_waits_until_it_is_back)
     ck_assert_int_eq(domi_house_ask_to_stop(home(), actors[0]), 0);
     ck_assert_uint_eq(logs[0].stops, 0);
     domi_loan_run_house_and_return(thief_manager(), loan); /* the thief looks for stops first */
-    ck_assert_str_eq(notes_as_text(0), "");
+    ck_assert_str_eq(numbers_in_log_as_text(0), "");
     ck_assert_uint_eq(logs[0].stops, 0);
     ck_assert_uint_eq(domi_loans_settle_returned_houses(home()), 1);
     ck_assert_uint_eq(logs[0].stops, 1);
@@ -229,30 +229,30 @@ static int send_note_to_neighbour_and_itself(domus_stack *stack, void *context)
 DOMT_TEST(lent_actor_sends_to_itself_and_to_its_neighbours_by_their_inboxes)
 {
     open_world(2);
-    domt_send_call(home(), actors[0], send_note_to_neighbour_and_itself, NULL);
+    domt_send_function_to_call(home(), actors[0], send_note_to_neighbour_and_itself, NULL);
     expose_houses(1);
-    run_loan_of_actor(0);
-    ck_assert_str_eq(notes_as_text(0), "");
-    ck_assert_str_eq(notes_as_text(1), "");
+    let_thief_run_house_of_actor(0);
+    ck_assert_str_eq(numbers_in_log_as_text(0), "");
+    ck_assert_str_eq(numbers_in_log_as_text(1), "");
     /* the two mounts and the return of the loan */
     ck_assert_uint_eq(domi_manager_take_arrivals(home()), 3);
     close_world();
-    ck_assert_str_eq(notes_as_text(0), "7");
-    ck_assert_str_eq(notes_as_text(1), "7");
+    ck_assert_str_eq(numbers_in_log_as_text(0), "7");
+    ck_assert_str_eq(numbers_in_log_as_text(1), "7");
 }
 
 DOMT_TEST(question_to_a_lent_actor_and_its_own_are_answered)
 {
     open_world(2);
-    domt_send_inquiry(home(), actors[0], actors[1], 5);
+    domt_let_recorder_ask(home(), actors[0], actors[1], 5);
     expose_houses(1);
-    run_loan_of_actor(0); /* the thief runs the actor that asks */
+    let_thief_run_house_of_actor(0); /* the thief runs the actor that asks */
     (void)domi_manager_take_arrivals(home());
     expose_houses(1);
-    run_loan_of_actor(1); /* the thief runs the actor that answers */
+    let_thief_run_house_of_actor(1); /* the thief runs the actor that answers */
     (void)domi_manager_take_arrivals(home());
     expose_houses(1);
-    run_loan_of_actor(0); /* the thief runs the asker, which is resumed */
+    let_thief_run_house_of_actor(0); /* the thief runs the asker, which is resumed */
     close_world();
     ck_assert_uint_eq(domt_log_count_letter(&logs[0], 'r'), 1);
     ck_assert_int_eq(domt_log_sum_of_letter(&logs[0], 'r'), 5);
@@ -260,7 +260,7 @@ DOMT_TEST(question_to_a_lent_actor_and_its_own_are_answered)
 
 static domus_address child;
 
-static int spawn_one(domus_stack *stack, void *context)
+static int spawn_recording_child(domus_stack *stack, void *context)
 {
     domt_recorder state = {.log = context};
 
@@ -270,9 +270,9 @@ static int spawn_one(domus_stack *stack, void *context)
 DOMT_TEST(child_of_a_lent_actor_lives_with_its_parent_and_ends_before_it)
 {
     open_world(1);
-    domt_send_call(home(), actors[0], spawn_one, &logs[1]);
+    domt_send_function_to_call(home(), actors[0], spawn_recording_child, &logs[1]);
     expose_houses(1);
-    run_loan_of_actor(0);
+    let_thief_run_house_of_actor(0);
     ck_assert_ptr_eq(child.house->home, home());
     domt_settle_world(&world);
     ck_assert_uint_eq(logs[1].mounts, 1);
@@ -281,14 +281,14 @@ DOMT_TEST(child_of_a_lent_actor_lives_with_its_parent_and_ends_before_it)
     ck_assert_int_eq(domi_house_ask_to_stop(home(), child), 0);
     (void)domt_run_state_queue(home());
     ck_assert_uint_eq(logs[1].stops, 1);
-    run_loan_of_actor(0);
+    let_thief_run_house_of_actor(0);
     domt_settle_world(&world);
     ck_assert_int_eq(domi_house_ask_to_stop(home(), actors[0]), 0);
     close_world();
     ck_assert_uint_eq(logs[0].stops, 1);
 }
 
-DOMT_TEST(without_memory_for_the_record_nothing_is_taken)
+DOMT_TEST(thief_without_memory_for_the_record_takes_nothing)
 {
     open_world(1);
     send_note_to_first_actors(1, 1);
@@ -306,15 +306,15 @@ DOMT_TEST(without_memory_for_the_record_nothing_is_taken)
     ck_assert_uint_eq(domi_loans_take_houses_back(home(), home_queue()), 1);
     domt_settle_world(&world);
     domt_world_end(&world);
-    ck_assert_str_eq(notes_as_text(0), "1");
+    ck_assert_str_eq(numbers_in_log_as_text(0), "1");
 }
 
-DOMT_TEST(end_of_the_system_has_back_what_is_shown_and_what_was_returned)
+DOMT_TEST(houses_shown_and_returned_are_back_at_the_end_of_the_system)
 {
     open_world(3);
     send_note_to_first_actors(3, 1);
     expose_houses(2);
-    run_loan_of_actor(0);
+    let_thief_run_house_of_actor(0);
     domt_send_note(home(), actors[1], 2);
     domt_world_end(&world);
     for (int i = 0; i < 3; i++)
@@ -341,16 +341,16 @@ DOMT_TEST(thread_with_something_shown_or_returned_has_work)
 /* --- back home ------------------------------------------------------------------------------- */
 
 /* Let the actor wait for an answer of `far`, so that messages do not make its priority high. */
-static void let_actor_wait_for_far(uint32_t index)
+static void let_actor_wait_for_answer_of_far(uint32_t index)
 {
-    domt_send_inquiry(home(), actors[index], far, 1);
+    domt_let_recorder_ask(home(), actors[index], far, 1);
     (void)domt_run_state_queue(home());
     ck_assert_uint_eq(actors[index].house->asks, 1);
 }
 
 /* Only the thread that has just taken a house off the arrivals may sort its inbox. A house that
  * kept the mark of an earlier loan would be sorted when it comes back, and then be linked twice. */
-DOMT_TEST(house_that_is_back_has_no_mark_of_mail_that_waited)
+DOMT_TEST(house_that_is_back_is_not_marked_as_holding_its_arrival)
 {
     open_world(1);
     domt_send_note(home(), actors[0], 1);
@@ -374,7 +374,7 @@ DOMT_TEST(house_that_is_back_has_no_mark_of_mail_that_waited)
 DOMT_TEST(houses_taken_back_are_ready_with_the_priority_they_had)
 {
     open_world(2);
-    let_actor_wait_for_far(0);
+    let_actor_wait_for_answer_of_far(0);
     domt_send_note(home(), actors[0], 1);
     domt_send_note(home(), actors[1], 1);
     expose_houses(2);
@@ -387,8 +387,8 @@ DOMT_TEST(houses_taken_back_are_ready_with_the_priority_they_had)
 DOMT_TEST(houses_of_both_priorities_together_are_no_more_than_were_to_be_shown)
 {
     open_world(4);
-    let_actor_wait_for_far(0);
-    let_actor_wait_for_far(1);
+    let_actor_wait_for_answer_of_far(0);
+    let_actor_wait_for_answer_of_far(1);
     for (uint32_t i = 0; i < 4; i++)
         domt_send_note(home(), actors[i], 1);
     expose_houses(3);
@@ -409,7 +409,7 @@ DOMT_TEST(thief_that_gets_nothing_has_its_record_back)
     ck_assert_ptr_null(domi_loan_take_exposed_house(thief_manager(), home()));
     domi_spinlock_unlock(&home()->loans.shared_lock);
     ck_assert_uint_eq(domt_count_objects_in_use(&world, DOMI_SLAB_64), used);
-    run_loan_of_actor(0);
+    let_thief_run_house_of_actor(0);
     close_world();
 }
 
@@ -441,12 +441,12 @@ DOMT_TEST(conversation_answered_on_a_loan_and_at_home_is_given_back)
     open_world(1);
     domus_address near = domt_spawn_recorder(&world, 1, &logs[1]);
     answers = 0;
-    domt_send_call(home(), actors[0], ask_far_and_near, &near);
+    domt_send_function_to_call(home(), actors[0], ask_far_and_near, &near);
     (void)domt_run_state_queue(home());
     (void)domt_iterate_home(world.managers[2]); /* home 2 answers first */
     (void)domi_manager_take_arrivals(home());
     expose_houses(1);
-    run_loan_of_actor(0);
+    let_thief_run_house_of_actor(0);
     ck_assert_uint_eq(domi_loans_settle_returned_houses(home()), 1);
     ck_assert_uint_eq(home()->timing.deadlines.count, 2);
     (void)domt_iterate_home(world.managers[1]);
@@ -474,21 +474,21 @@ DOMT_TEST(ask_whose_time_is_over_during_a_loan_fails_when_the_house_is_back)
 {
     open_world(1);
     outcome = 1;
-    domt_send_call(home(), actors[0], ask_within_a_tick, NULL);
+    domt_send_function_to_call(home(), actors[0], ask_within_a_tick, NULL);
     (void)domt_run_state_queue(home());
     domt_send_note(home(), actors[0], 1);
     expose_houses(1);
     domi_loan *loan = domi_loan_take_exposed_house(thief_manager(), home());
     ck_assert_ptr_nonnull(loan);
     for (int i = 0; i < 5; i++) {
-        domt_jump_time(&world, DOMI_WHEEL_TICK_NS);
+        domt_advance_time_without_runs(&world, DOMI_WHEEL_TICK_NS);
         (void)domi_manager_fire_timers(home());
         ck_assert_int_eq(outcome, 1);
     }
     domi_loan_run_house_and_return(thief_manager(), loan);
     ck_assert_uint_eq(domi_loans_settle_returned_houses(home()), 1);
     for (int i = 0; i < 2; i++) {
-        domt_jump_time(&world, DOMI_WHEEL_TICK_NS);
+        domt_advance_time_without_runs(&world, DOMI_WHEEL_TICK_NS);
         (void)domi_manager_fire_timers(home());
         (void)domt_run_state_queue(home());
     }

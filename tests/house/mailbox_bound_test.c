@@ -14,7 +14,7 @@ static void open_world_with_mailbox_bound(uint32_t most)
     const domus_spawn_options options = {.mailbox_max = most};
 
     domt_kin_open_world(2);
-    domt_kin_spawn_root_with(1, 0, &options);
+    domt_kin_spawn_root_with_options(1, 0, &options);
     domt_settle_world(&domt_kin_world);
 }
 
@@ -31,7 +31,7 @@ static uint32_t put_notes(domi_manager *from, uint32_t count)
     return taken;
 }
 
-DOMT_TEST(own_bound_holds_on_each_lane)
+DOMT_TEST(own_bound_of_a_mailbox_holds_on_each_lane)
 {
     static const uint32_t bounds[] = {1, 2, 3, 7, 100, 5000, 65535};
 
@@ -96,7 +96,7 @@ DOMT_TEST(full_mailbox_can_be_stopped)
     for (uint32_t from = 0; from < 3; from++) {
         open_world_with_mailbox_bound(1);
         ck_assert_uint_eq(put_notes(domt_kin_world.managers[from], 5), 1);
-        domt_kin_stop_actor_by(domt_kin_world.managers[from], 1);
+        domt_kin_stop_actor_by_manager(domt_kin_world.managers[from], 1);
         ck_assert(!domt_kin_is_alive(1));
         domt_kin_close_world();
     }
@@ -157,10 +157,10 @@ static void open_world_with_bound_and_barrier(uint32_t home, uint32_t most)
     const domus_spawn_options options = {.mailbox_max = most};
 
     domt_kin_open_world(2);
-    domt_kin_spawn_root_with(1, home, &options);
+    domt_kin_spawn_root_with_options(1, home, &options);
     (void)domt_kin_spawn_root(2, 0, &domt_kin_hearing);
-    while (domt_send_notice(domt_outside(&domt_kin_world), domt_kin_of[1].address, &domt_kin_note,
-                            "payload") == 0)
+    while (domt_send_notice(domt_outside_manager(&domt_kin_world), domt_kin_of[1].address,
+                            &domt_kin_note, "payload") == 0)
         ;
 }
 
@@ -232,7 +232,7 @@ DOMT_TEST(room_is_told_also_where_nobody_was_refused)
     for (uint32_t home = 0; home < 2; home++) {
         domt_kin_open_world(2);
         (void)domt_kin_spawn_root(2, 0, &domt_kin_hearing);
-        domt_kin_spawn_root_with(1, home, &options);
+        domt_kin_spawn_root_with_options(1, home, &options);
         for (int i = 0; i < 6; i++)
             domt_kin_send_notice(1, &domt_kin_note, i);
         let_actor_2_watch_room(home);
@@ -258,7 +258,7 @@ DOMT_TEST(room_that_is_there_is_told_at_once)
     }
 }
 
-DOMT_TEST(actor_that_ends_has_no_room)
+DOMT_TEST(watcher_of_room_hears_estale_when_the_actor_ends)
 {
     for (uint32_t home = 0; home < 2; home++) {
         open_world_with_bound_and_barrier(home, 20);
@@ -285,11 +285,11 @@ DOMT_TEST(actor_that_is_about_to_end_has_no_room)
     domt_settle_world(&domt_kin_world);
     (void)domt_kin_spawn_child(1, 3, 1, &domt_kin_hearing);
     ck_assert_int_eq(domi_house_ask_to_stop(domt_kin_world.managers[0], domt_kin_of[1].address), 0);
-    domt_kin_take_turn_of_home(0);
-    domt_kin_send_function(domt_kin_world.managers[0], 2, try_to_watch_room,
-                           &domt_kin_of[1].address);
-    domt_kin_take_turn_of_home(0);
-    domt_kin_take_turn_of_home(0);
+    domt_kin_run_iteration_of_home(0);
+    domt_kin_send_function_to_run(domt_kin_world.managers[0], 2, try_to_watch_room,
+                                  &domt_kin_of[1].address);
+    domt_kin_run_iteration_of_home(0);
+    domt_kin_run_iteration_of_home(0);
     ck_assert_uint_eq(domt_kin_of[2].rooms, 0);
     domt_settle_world(&domt_kin_world);
     ck_assert_uint_eq(domt_kin_of[2].rooms, 1);
@@ -297,12 +297,12 @@ DOMT_TEST(actor_that_is_about_to_end_has_no_room)
     domt_kin_close_world();
 }
 
-DOMT_TEST(room_taken_back_is_not_told)
+DOMT_TEST(watch_of_room_that_was_taken_back_is_not_told)
 {
     for (uint32_t home = 0; home < 2; home++) {
         open_world_with_bound_and_barrier(home, 20);
         let_actor_2_watch_room(home);
-        domt_kin_send_function(domt_kin_world.managers[0], 2, try_to_unwatch, NULL);
+        domt_kin_send_function_to_run(domt_kin_world.managers[0], 2, try_to_unwatch, NULL);
         domt_settle_world(&domt_kin_world);
         ck_assert_int_eq(result, 0);
         ck_assert_uint_eq(domt_kin_of[2].rooms, 0);

@@ -53,7 +53,7 @@ typedef struct burst {
     unsigned moved; /* number of sends after which a shared word had changed */
 } burst;
 
-static int send_notes_by_lists_alone(domus_stack *stack, void *burst_)
+static int send_notes_watching_shared_words(domus_stack *stack, void *burst_)
 {
     burst *now = burst_;
     touched before = read_shared_words(now->to.house);
@@ -67,7 +67,7 @@ static int send_notes_by_lists_alone(domus_stack *stack, void *burst_)
     return 0;
 }
 
-static int send_question_by_lists_alone(domus_stack *stack, void *burst_)
+static int send_question_watching_shared_words(domus_stack *stack, void *burst_)
 {
     burst *now = burst_;
     touched before = read_shared_words(now->to.house);
@@ -87,9 +87,9 @@ DOMT_TEST(m8_home_lane_touches_nothing_that_others_touch)
 
     burst notes = {to, 0, 100, 0};
     burst question = {to, 7, 1, 0};
-    domt_run_as_actor(&world, agent, send_notes_by_lists_alone, &notes);
+    domt_run_as_actor(&world, agent, send_notes_watching_shared_words, &notes);
     for (int i = 0; i < 100; i++)
-        domt_run_as_actor(&world, agent, send_question_by_lists_alone, &question);
+        domt_run_as_actor(&world, agent, send_question_watching_shared_words, &question);
     ck_assert_uint_eq(notes.moved + question.moved, 0);
     ck_assert_uint_eq(domt_log_count_letter(&logs[0], 'n'), 100);
     ck_assert_uint_eq(domt_log_count_letter(&logs[0], 'a'), 100);
@@ -150,7 +150,7 @@ DOMT_TEST(inbox_word_tells_empty_depth_and_newest)
     domus_address to = domt_spawn_recorder(&world, 0, &logs[0]);
     ck_assert_uint_eq(atomic_load(&to.house->inbox), 0);
     for (unsigned i = 1; i <= 300; i++) {
-        domt_send_note(domt_outside(&world), to, i);
+        domt_send_note(domt_outside_manager(&world), to, i);
         ck_assert_uint_eq(depth_of_inbox(to.house), i);
     }
     ck_assert_uint_eq(domi_manager_take_arrivals(world.managers[0]), 1);
@@ -171,7 +171,7 @@ DOMT_TEST(only_a_sender_that_finds_the_inbox_empty_links_the_house)
 
     domt_send_note(foreign, a, 1);
     ck_assert_ptr_eq(atomic_load(&home->mail.arrivals), a.house);
-    domt_send_note(domt_outside(&world), a, 2);
+    domt_send_note(domt_outside_manager(&world), a, 2);
     domt_send_note(foreign, a, 3);
     ck_assert_ptr_eq(atomic_load(&home->mail.arrivals), a.house);
     ck_assert_ptr_null(atomic_load(&a.house->arrival_next));
@@ -244,8 +244,8 @@ DOMT_TEST(m6_order_is_kept_per_sender_and_mailbox_through_all_lanes)
          * its own */
         case 3:
             if (sender < 2)
-                domt_send_inquiry(world.managers[sender], askers[sender], to,
-                                  (int64_t)sender * SCALE + sent[1][sender]++);
+                domt_let_recorder_ask(world.managers[sender], askers[sender], to,
+                                      (int64_t)sender * SCALE + sent[1][sender]++);
             break;
         case 4:
             (void)domi_manager_take_arrivals(world.managers[0]);
@@ -285,7 +285,7 @@ DOMT_TEST(foreign_put_wakes_a_sleeping_home_once)
     ck_assert_uint_eq(world.wakes[0], 1);
     ck_assert_uint_eq(atomic_load(&home->park), DOMI_PARK_NOTIFIED);
     domt_send_note(world.managers[1], b, 3);
-    domt_send_note(domt_outside(&world), a, 4);
+    domt_send_note(domt_outside_manager(&world), a, 4);
     ck_assert_uint_eq(world.wakes[0], 1);
     ck_assert(domi_manager_has_work(home));
     domt_world_end(&world);
@@ -308,7 +308,7 @@ static domt_log records;
 static domus_address sender;
 static domus_address near_by[MANY], far[MANY]; /* actors on home 1, and actors on home 2 */
 
-static void set_up_batches(void)
+static void open_world_for_batches(void)
 {
     domt_world_open_without_belts(&world, 3);
     memset(&records, 0, sizeof records);
@@ -353,22 +353,22 @@ static int send_batch_to_near_and_far(domus_stack *stack, void *deed_)
     return 0;
 }
 
-static deed run_sender_of_batch(uint32_t count)
+static deed let_sender_send_batch(uint32_t count)
 {
     static deed now;
 
     now = (deed){.count = count};
-    domt_send_call(world.managers[0], sender, send_batch_to_near_and_far, &now);
-    (void)domt_events(world.managers[0]);
+    domt_send_function_to_call(world.managers[0], sender, send_batch_to_near_and_far, &now);
+    (void)domt_take_arrivals_and_timers(world.managers[0]);
     ck_assert_uint_eq(domt_run_state_queue(world.managers[0]), 1);
     return now;
 }
 
 DOMT_TEST(a_batch_reaches_each_once_and_is_over_when_it_returns)
 {
-    set_up_batches();
+    open_world_for_batches();
     for (uint32_t count = 0; count <= MANY; count++) {
-        deed now = run_sender_of_batch(count);
+        deed now = let_sender_send_batch(count);
         ck_assert_int_eq(now.result, 0);
         ck_assert_uint_eq(now.sent, 2 * count);
         ck_assert_uint_eq(now.arrived, count);
@@ -384,7 +384,7 @@ DOMT_TEST(a_batch_reaches_each_once_and_is_over_when_it_returns)
  * pushed at once. */
 DOMT_TEST(links_of_a_batch_are_pushed_together)
 {
-    set_up_batches();
+    open_world_for_batches();
     domi_links_begin_batch(world.managers[0]);
     for (uint32_t i = 0; i < DOMI_LINKS_MAX - 1; i++) {
         domt_send_note(world.managers[0], near_by[i], 1);
@@ -409,9 +409,9 @@ DOMT_TEST(links_of_a_batch_are_pushed_together)
 
 DOMT_TEST(a_batch_wakes_a_sleeper_once)
 {
-    set_up_batches();
+    open_world_for_batches();
     atomic_store(&world.managers[1]->park, DOMI_PARK_SLEEPING);
-    (void)run_sender_of_batch(20);
+    (void)let_sender_send_batch(20);
     ck_assert_uint_eq(world.wakes[1], 1);
     ck_assert_uint_eq(world.wakes[2], 0);
     domt_settle_world(&world);
@@ -423,9 +423,9 @@ DOMT_TEST(a_batch_wakes_a_sleeper_once)
  * arrivals yet. */
 DOMT_TEST(a_house_with_mail_of_a_batch_is_linked_once)
 {
-    set_up_batches();
-    (void)run_sender_of_batch(4);
-    (void)run_sender_of_batch(4);
+    open_world_for_batches();
+    (void)let_sender_send_batch(4);
+    (void)let_sender_send_batch(4);
     ck_assert_uint_eq(count_houses_in_arrivals(1), 4);
     domt_settle_world(&world);
     ck_assert_uint_eq(domt_log_count_letter(&records, 'n'), 16);
@@ -434,9 +434,9 @@ DOMT_TEST(a_house_with_mail_of_a_batch_is_linked_once)
 
 DOMT_TEST(actor_that_is_gone_keeps_the_batch_from_nobody)
 {
-    set_up_batches();
+    open_world_for_batches();
     domt_stop_actor_and_settle(&world, world.managers[0], near_by[1]);
-    deed now = run_sender_of_batch(3);
+    deed now = let_sender_send_batch(3);
     ck_assert_int_eq(now.result, -ESTALE);
     ck_assert_uint_eq(now.sent, 5);
     domt_settle_world(&world);
@@ -465,7 +465,7 @@ static int try_wrong_batches(domus_stack *stack, void *context)
 
 DOMT_TEST(batch_with_a_payload_that_cannot_be_shared_is_not_sent)
 {
-    set_up_batches();
+    open_world_for_batches();
     domt_run_as_actor(&world, sender, try_wrong_batches, NULL);
     ck_assert_uint_eq(domt_log_count_letter(&records, 'n'), 1);
     domt_world_end(&world);

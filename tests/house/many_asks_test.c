@@ -42,7 +42,7 @@ static int reply_after_sleep(domus_stack *stack, void *self, const domus_answer 
     return domus_reply(stack, &number_type, domus_frame(stack));
 }
 
-static int handle_question(domus_stack *stack, void *self, const void *request_)
+static int count_question_and_reply_after_nap(domus_stack *stack, void *self, const void *request_)
 {
     const request *now = request_;
 
@@ -54,7 +54,8 @@ static int handle_question(domus_stack *stack, void *self, const void *request_)
 }
 
 static const domus_behaviour answering = {
-    .name = "answering", .on = (const domus_on[]){{&question, handle_question, 8}, {0}}};
+    .name = "answering",
+    .on = (const domus_on[]){{&question, count_question_and_reply_after_nap, 8}, {0}}};
 
 static int record_answers(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -76,11 +77,13 @@ static int record_answers(domus_stack *stack, void *self, const domus_answer *an
 
 static domus_address targets[TARGETS];
 
-static int handle_each_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_answer_until_all_have_come(domus_stack *stack, void *self,
+                                             const domus_answer *answer)
 {
     (void)domus_take(stack);
     (void)record_answers(stack, self, answer);
-    return answered + failed < TARGETS ? domus_wait_first(stack, handle_each_answer) : 0;
+    return answered + failed < TARGETS ? domus_wait_first(stack, record_answer_until_all_have_come)
+                                       : 0;
 }
 
 static int ask_all_targets(domus_stack *stack, void *first)
@@ -91,7 +94,7 @@ static int ask_all_targets(domus_stack *stack, void *first)
             return -ENOMEM;
     }
     ck_assert_uint_eq(domus_pending(stack), TARGETS);
-    return first != NULL ? domus_wait_first(stack, handle_each_answer)
+    return first != NULL ? domus_wait_first(stack, record_answer_until_all_have_come)
                          : domus_wait_all(stack, record_answers);
 }
 
@@ -99,7 +102,8 @@ static void check_fan_out_to_all_targets(void *first)
 {
     domt_asking_open_world(&world, &answering, &asker, other);
     for (uint32_t i = 0; i < TARGETS; i++)
-        targets[i] = domt_spawn(domt_outside(&world), world.managers[1 + i % 2], &answering, NULL);
+        targets[i] =
+            domt_spawn(domt_outside_manager(&world), world.managers[1 + i % 2], &answering, NULL);
     domt_settle_world(&world);
     domt_run_as_actor(&world, asker, ask_all_targets, first);
     ck_assert_uint_eq(answered, TARGETS);
@@ -135,7 +139,7 @@ typedef struct order {
 
 static order orders[MANY];
 
-static int ask_within(domus_stack *stack, void *order_)
+static int ask_as_ordered(domus_stack *stack, void *order_)
 {
     const order *now = order_;
 
@@ -153,10 +157,10 @@ DOMT_TEST(each_of_thousands_is_answered_or_times_out_once)
         orders[i] = (order){(uint32_t)domi_random_below(&random, 3),
                             (1 + domi_random_below(&random, 30)) * MS,
                             {1, domi_random_below(&random, 30) * MS}};
-        domt_send_call(world.managers[0], asker, ask_within, &orders[i]);
+        domt_send_function_to_call(world.managers[0], asker, ask_as_ordered, &orders[i]);
         if (i % 64 == 0) {
             (void)domt_iterate_home(world.managers[domi_random_below(&random, 3)]);
-            domt_jump_time(&world, domi_random_below(&random, 3) * MS / 2);
+            domt_advance_time_without_runs(&world, domi_random_below(&random, 3) * MS / 2);
         }
     }
     domt_pass_time(&world, 70 * MS);
@@ -190,12 +194,12 @@ static int ask_while_memory_lasts(domus_stack *stack, void *context)
     return result;
 }
 
-static bool check_asks_without_allocation(int count, int stay)
+static bool check_asks_with_failing_allocation(int count, int stay)
 {
     refused = resumed = answered = failed = 0;
     domi_memory_fail_allocation_after(-1, 0);
     domt_asking_open_world(&world, &answering, &asker, other);
-    domt_send_call(world.managers[0], asker, ask_while_memory_lasts, NULL);
+    domt_send_function_to_call(world.managers[0], asker, ask_while_memory_lasts, NULL);
     domi_memory_fail_allocation_after(count, stay);
     domt_settle_world(&world);
     domi_memory_fail_allocation_after(-1, 0);
@@ -208,7 +212,7 @@ DOMT_TEST(asks_without_memory_fail_and_the_others_are_answered)
 {
     for (int stay = 0; stay < 2; stay++) {
         int count = 0;
-        while (!check_asks_without_allocation(count, stay))
+        while (!check_asks_with_failing_allocation(count, stay))
             ck_assert_int_lt(++count, 1000);
         ck_assert_int_gt(count, 3); /* the sweep has let more than three allocations fail */
     }
@@ -225,7 +229,7 @@ static domus_address answerer;
 static domus_conversation crowd;
 static uint64_t cancelled, wrong, shown;
 
-static int count_wake_and_cancel(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_resumption_and_cancel(domus_stack *stack, void *self, const domus_answer *answer)
 {
     resumed++;
     cancelled += answer->error == -ECANCELED;
@@ -239,7 +243,7 @@ static int sleep_keep_or_stash_by_number(domus_stack *stack, void *self, const v
 
     switch (*(const uint32_t *)number % 3) {
     case 0:
-        return domus_sleep(stack, 3600000 * MS, count_wake_and_cancel);
+        return domus_sleep(stack, 3600000 * MS, count_resumption_and_cancel);
     case 1:
         return domus_keep(stack, &kept);
     default:
@@ -260,7 +264,7 @@ static int check_all_are_cancelled(domus_stack *stack, void *self, const domus_a
     return 0;
 }
 
-static int ask_crowd(domus_stack *stack, void *count)
+static int ask_answerer_so_many_times(domus_stack *stack, void *count)
 {
     for (uint32_t i = 0; i < *(const uint32_t *)count; i++) {
         int error = domus_ask_add(stack, answerer, &question_type, &i, 0, i);
@@ -271,12 +275,12 @@ static int ask_crowd(domus_stack *stack, void *count)
     return domus_wait_all(stack, check_all_are_cancelled);
 }
 
-static int cancel_crowd(domus_stack *stack, void *context)
+static int cancel_conversation_of_crowd(domus_stack *stack, void *context)
 {
     return domus_cancel(stack, crowd);
 }
 
-static void open_crowd(void)
+static void open_world_of_crowd(void)
 {
     domt_world_open(&world, 2);
     asker = domt_spawn(world.managers[0], world.managers[0], &domt_agent, NULL);
@@ -286,22 +290,22 @@ static void open_crowd(void)
     cancelled = resumed = wrong = shown = 0;
 }
 
-DOMT_TEST(each_cancel_of_a_crowd_finds_its_own)
+DOMT_TEST(each_cancel_of_a_crowd_finds_its_own_ask)
 {
     uint32_t few = 30;
     uint32_t many = CROWD;
 
-    open_crowd();
-    domt_run_as_actor(&world, bystander, ask_crowd,
+    open_world_of_crowd();
+    domt_run_as_actor(&world, bystander, ask_answerer_so_many_times,
                       &few); /* the asks of the bystander are not given up */
-    domt_run_as_actor(&world, asker, ask_crowd, &many);
-    ck_assert_uint_eq(domi_house_count_parked(answerer.house), (CROWD + few) / 3 * 2);
+    domt_run_as_actor(&world, asker, ask_answerer_so_many_times, &many);
+    ck_assert_uint_eq(domi_house_count_parked_conversations(answerer.house), (CROWD + few) / 3 * 2);
     ck_assert_uint_eq(answerer.house->family->stashed, (CROWD + few) / 3);
-    domt_run_as_actor(&world, asker, cancel_crowd, NULL);
+    domt_run_as_actor(&world, asker, cancel_conversation_of_crowd, NULL);
     ck_assert_uint_eq(shown, CROWD);
     ck_assert_uint_eq(wrong, 0);
     ck_assert_uint_eq(cancelled, CROWD / 3);
-    ck_assert_uint_eq(domi_house_count_parked(answerer.house), few / 3 * 2);
+    ck_assert_uint_eq(domi_house_count_parked_conversations(answerer.house), few / 3 * 2);
     ck_assert_uint_eq(answerer.house->family->stashed, few / 3);
     domt_world_end(&world);
 }
@@ -310,17 +314,18 @@ DOMT_TEST(crowd_that_has_not_begun_is_dropped)
 {
     uint32_t many = CROWD;
 
-    open_crowd();
-    domt_send_call(world.managers[0], asker, ask_crowd, &many);
+    open_world_of_crowd();
+    domt_send_function_to_call(world.managers[0], asker, ask_answerer_so_many_times, &many);
     (void)domt_iterate_home(world.managers[0]);
-    (void)domt_events(world.managers[1]); /* home 1 sorts the asks into mailboxes, and runs none */
-    domt_send_call(world.managers[0], asker, cancel_crowd, NULL);
+    (void)domt_take_arrivals_and_timers(
+        world.managers[1]); /* home 1 sorts the asks into mailboxes, and runs none */
+    domt_send_function_to_call(world.managers[0], asker, cancel_conversation_of_crowd, NULL);
     (void)domt_iterate_home(world.managers[0]);
     /* a run takes asks before events (the cancels), so some asks begin */
     (void)domt_iterate_home(world.managers[1]);
     domt_settle_world(&world);
     ck_assert_uint_eq(shown, CROWD);
-    ck_assert_uint_eq(domi_house_count_parked(answerer.house), 0);
+    ck_assert_uint_eq(domi_house_count_parked_conversations(answerer.house), 0);
     ck_assert_uint_eq(answerer.house->mail, 0);
     ck_assert(answerer.house->family == NULL || answerer.house->family->stashed == 0);
     ck_assert_uint_lt(resumed, CROWD / 3); /* most asks were cancelled before they began */
@@ -329,16 +334,16 @@ DOMT_TEST(crowd_that_has_not_begun_is_dropped)
 
 /* A cancel that searches kept asks alone does not hide another cancel that waits before or behind
  * it, neither one for a conversation that works nor one for an ask that has not begun. */
-DOMT_TEST(cancel_of_kept_asks_hides_no_cancel)
+DOMT_TEST(search_of_kept_asks_for_one_cancel_hides_no_other_cancel)
 {
     uint32_t one = 1;
 
     for (uint32_t way = 0; way < 4; way++) {
-        open_crowd();
+        open_world_of_crowd();
         /* the conversation that handles this ask sleeps */
-        domt_send_call(world.managers[0], asker, ask_crowd, &one);
+        domt_send_function_to_call(world.managers[0], asker, ask_answerer_so_many_times, &one);
         (void)domt_iterate_home(world.managers[0]);
-        (void)domt_events(world.managers[1]);
+        (void)domt_take_arrivals_and_timers(world.managers[1]);
         const domi_promise *promise = asker.house->stacks->waiting;
         domi_return cancels[2] = {{.promise = (domi_promise *)(uintptr_t)promise,
                                    .serial = domi_promise_serial(promise)}};
@@ -348,10 +353,10 @@ DOMT_TEST(cancel_of_kept_asks_hides_no_cancel)
             domt_settle_world(&world);
         domi_ask_tell_actor_of_cancel(world.managers[0], answerer, &cancels[0]);
         domi_ask_tell_actor_of_cancel(world.managers[0], answerer, &cancels[1]);
-        (void)domt_events(world.managers[1]);
+        (void)domt_take_arrivals_and_timers(world.managers[1]);
         ck_assert_uint_eq(domi_house_count_events(answerer.house), 2);
         domt_settle_world(&world);
-        ck_assert_uint_eq(domi_house_count_parked(answerer.house), 0);
+        ck_assert_uint_eq(domi_house_count_parked_conversations(answerer.house), 0);
         ck_assert_uint_eq(cancelled, resumed);
         ck_assert_uint_eq(shown, 1);
         domt_world_end(&world);

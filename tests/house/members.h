@@ -98,7 +98,7 @@ static inline void start_world_and_open_group(void)
     for (uint32_t i = 0; i < 3; i++)
         world.managers[i]->directory.groups = &groups;
     for (uint32_t i = 0; i < 2; i++)
-        agents[i] = domt_spawn(domt_outside(&world), world.managers[i], &domt_agent, NULL);
+        agents[i] = domt_spawn(domt_outside_manager(&world), world.managers[i], &domt_agent, NULL);
     domt_run_as_actor(&world, agents[0], open_group, (void *)(uintptr_t) "news");
 }
 
@@ -114,7 +114,7 @@ static inline void open_group_with_members(uint32_t count)
     open_world_of_groups(MEMBERS_MAX);
     start_world_and_open_group();
     for (uint32_t i = 0; i < count; i++)
-        members[i] = domt_spawn(domt_outside(&world), world.managers[i % 2], &member, NULL);
+        members[i] = domt_spawn(domt_outside_manager(&world), world.managers[i % 2], &member, NULL);
     domt_settle_world(&world);
     ck_assert_uint_eq(domus_group_members(group), count);
 }
@@ -133,13 +133,14 @@ static inline int publish_next_numbers(domus_stack *stack, void *times)
 
 static inline void let_agent_publish(uint32_t home, uintptr_t times)
 {
-    domt_send_call(domt_outside(&world), agents[home], publish_next_numbers, (void *)times);
+    domt_send_function_to_call(domt_outside_manager(&world), agents[home], publish_next_numbers,
+                               (void *)times);
 }
 
 static inline void stop_members(uint32_t first, uint32_t count)
 {
     for (uint32_t i = first; i < first + count; i++)
-        ck_assert_int_eq(domi_house_ask_to_stop(domt_outside(&world), members[i]), 0);
+        ck_assert_int_eq(domi_house_ask_to_stop(domt_outside_manager(&world), members[i]), 0);
 }
 
 static inline int join_and_publish(domus_stack *stack, void *context)

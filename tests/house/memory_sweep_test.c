@@ -38,7 +38,7 @@ static const domus_type large = {.name = "large", .size = 60000, .release = coun
 static const domus_type tick = {.name = "tick", .size = 8};
 static char bytes[60000] = "owned...";
 
-static int count_result(int result)
+static int count_result_of_verb(int result)
 {
     books.given += result == 0 || result == DOMUS_PARKED;
     books.failed += result < 0;
@@ -52,7 +52,7 @@ static int reply_with_larger_payload(domus_stack *stack, void *self, const void 
     books.handled++;
     if (domus_sender(stack).house == NULL)
         return 0;
-    return count_result(domus_reply(stack, &large, bytes));
+    return count_result_of_verb(domus_reply(stack, &large, bytes));
 }
 
 static const domus_behaviour serving = {
@@ -71,18 +71,19 @@ static int count_end_of_conversation(domus_stack *stack, void *self, const domus
     return 0;
 }
 
-static int ask_second_time(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_answer_and_ask_again(domus_stack *stack, void *self, const domus_answer *answer)
 {
     books.failed += answer->error != 0;
     books.handled += answer->error == 0;
-    return count_result(domus_ask(stack, server, &large, bytes, count_end_of_conversation));
+    return count_result_of_verb(domus_ask(stack, server, &large, bytes, count_end_of_conversation));
 }
 
 /* Begin a conversation that asks the server twice, one ask after the other. */
 static int begin_two_asks_in_turn(domus_stack *stack, void *self, const void *payload)
 {
     books.handled++;
-    return count_result(domus_ask(stack, server, &middle, bytes, ask_second_time));
+    return count_result_of_verb(
+        domus_ask(stack, server, &middle, bytes, count_answer_and_ask_again));
 }
 
 static int spawn_child_on_tick(domus_stack *stack, void *self, const void *payload)
@@ -99,7 +100,7 @@ static int arm_single_and_periodic_timers(domus_stack *stack, void *self, const 
     books.handled++;
     books.failed += domus_after(stack, MS, &tick, "ticking", NULL) != 0;
     books.failed += domus_every(stack, MS, &tick, "ticking", NULL) != 0;
-    return count_result(domus_ask(stack, server, &small, bytes, count_end_of_conversation));
+    return count_result_of_verb(domus_ask(stack, server, &small, bytes, count_end_of_conversation));
 }
 
 static const domus_behaviour client = {
@@ -113,8 +114,9 @@ static domus_address spawn_or_count_failure(uint32_t home, const domus_behaviour
 {
     domus_address address = {NULL, 0};
 
-    books.failed += domi_house_spawn_without_parent(domt_outside(&world), world.managers[home],
-                                                    behaviour, NULL, &address) != 0;
+    books.failed +=
+        domi_house_spawn_without_parent(domt_outside_manager(&world), world.managers[home],
+                                        behaviour, NULL, &address) != 0;
     return address;
 }
 
@@ -127,14 +129,15 @@ static bool run_scenario_without_failure(void)
         return false;
     server = spawn_or_count_failure(1, &serving);
     domus_address one = spawn_or_count_failure(0, &client);
-    (void)count_result(domt_send_notice(domt_outside(&world), server, &large, bytes));
+    (void)count_result_of_verb(
+        domt_send_notice(domt_outside_manager(&world), server, &large, bytes));
     for (int i = 0; i < 3; i++) {
-        (void)count_result(domt_send_notice(world.managers[i], one, &small, bytes));
-        (void)count_result(domt_send_notice(world.managers[i], one, &middle, bytes));
+        (void)count_result_of_verb(domt_send_notice(world.managers[i], one, &small, bytes));
+        (void)count_result_of_verb(domt_send_notice(world.managers[i], one, &middle, bytes));
     }
     domt_settle_world(&world);
     domt_pass_time(&world, 3 * MS);
-    books.failed += domi_house_ask_to_stop(domt_outside(&world), one) != 0;
+    books.failed += domi_house_ask_to_stop(domt_outside_manager(&world), one) != 0;
     domt_settle_world(&world);
     ck_assert_uint_eq(books.given, books.released);
     ck_assert_uint_eq(domt_count_all_objects_in_use(&world), 0);

@@ -117,21 +117,21 @@ static void fire_memory_watches(void)
     domi_memory_watches_put_events(world.managers[0], world.managers[0]);
 }
 
-static void change_and_settle(domus_memory_level level, uint64_t own_bytes)
+static void change_memory_and_settle(domus_memory_level level, uint64_t own_bytes)
 {
     set_simulated_level(level, own_bytes);
     fire_memory_watches();
     domt_settle_world(&world);
 }
 
-DOMT_TEST(each_change_is_heard_of_with_its_figures)
+DOMT_TEST(each_change_of_memory_is_heard_with_its_figures)
 {
     hearer to;
 
     set_up_world();
     domus_address actor = spawn_hearer(&to);
-    change_and_settle(DOMUS_MEMORY_HIGH, 1);
-    change_and_settle(DOMUS_MEMORY_NORMAL, 1);
+    change_memory_and_settle(DOMUS_MEMORY_HIGH, 1);
+    change_memory_and_settle(DOMUS_MEMORY_NORMAL, 1);
     ck_assert_uint_eq(to.heard, 0); /* the actor hears nothing before it watches */
     send_notice(actor, &watch_type);
     ck_assert_int_eq(to.watch_result, 0);
@@ -139,7 +139,7 @@ DOMT_TEST(each_change_is_heard_of_with_its_figures)
     fire_memory_watches();
     domt_settle_world(&world);
     ck_assert_uint_eq(to.heard, 0);
-    change_and_settle(DOMUS_MEMORY_HIGH, 17);
+    change_memory_and_settle(DOMUS_MEMORY_HIGH, 17);
     ck_assert_uint_eq(to.heard, 1);
     ck_assert_int_eq(to.last.level, DOMUS_MEMORY_HIGH);
     ck_assert_uint_eq(to.last.own_bytes, 17);
@@ -147,13 +147,13 @@ DOMT_TEST(each_change_is_heard_of_with_its_figures)
     fire_memory_watches(); /* the level is the same as before, so no event comes */
     domt_settle_world(&world);
     ck_assert_uint_eq(to.heard, 1);
-    change_and_settle(DOMUS_MEMORY_NORMAL, 2);
+    change_memory_and_settle(DOMUS_MEMORY_NORMAL, 2);
     ck_assert_uint_eq(to.heard, 2);
     ck_assert_int_eq(to.last.level, DOMUS_MEMORY_NORMAL);
     tear_down_world();
 }
 
-DOMT_TEST(the_latest_is_told_by_one_event)
+DOMT_TEST(latest_of_several_memory_changes_is_told_by_one_event)
 {
     hearer to;
 
@@ -186,7 +186,7 @@ DOMT_TEST(a_change_while_it_is_handled_is_told_afterwards)
 
     (void)begin_watching(&to);
     to.handling = change_level_during_event;
-    change_and_settle(DOMUS_MEMORY_HIGH, 1);
+    change_memory_and_settle(DOMUS_MEMORY_HIGH, 1);
     ck_assert_uint_eq(to.heard, 2);
     ck_assert_int_eq(to.last.level, DOMUS_MEMORY_CRITICAL);
     tear_down_world();
@@ -224,7 +224,7 @@ DOMT_TEST(an_actor_watches_once_and_until_it_takes_it_back)
     send_notice(actor, &unwatch_type);
     ck_assert_int_eq(to.unwatch_result, 0);
     ck_assert(!domi_memory_is_watched(world.managers[0]));
-    change_and_settle(DOMUS_MEMORY_HIGH, 1);
+    change_memory_and_settle(DOMUS_MEMORY_HIGH, 1);
     ck_assert_uint_eq(to.heard, 0);
     ck_assert_uint_eq(domt_count_objects_in_use(&world, DOMI_SLAB_MEMORY_WATCH), 0);
     send_notice(actor, &watch_type);
@@ -250,7 +250,7 @@ DOMT_TEST(an_event_under_way_is_not_handled_after_it_was_taken_back)
     tear_down_world();
 }
 
-DOMT_TEST(a_watch_ends_with_its_actor)
+DOMT_TEST(a_watch_of_memory_ends_with_its_actor)
 {
     hearer to, other;
 
@@ -264,13 +264,13 @@ DOMT_TEST(a_watch_ends_with_its_actor)
     domt_stop_actor_and_settle(&world, world.managers[0], actor);
     ck_assert_uint_eq(domt_count_objects_in_use(&world, DOMI_SLAB_MEMORY_WATCH), 1);
     ck_assert_uint_eq(other.heard, 1);
-    change_and_settle(DOMUS_MEMORY_NORMAL, 1);
+    change_memory_and_settle(DOMUS_MEMORY_NORMAL, 1);
     ck_assert_uint_eq(other.heard, 2);
     tear_down_world();
 }
 
 /* More actors watch than one tick tells. */
-DOMT_TEST(all_of_many_watchers_are_told)
+DOMT_TEST(all_of_many_watchers_of_memory_are_told)
 {
     enum { MANY = 2500 };
     static hearer to[MANY];
@@ -293,7 +293,7 @@ DOMT_TEST(all_of_many_watchers_are_told)
     tear_down_world();
 }
 
-DOMT_TEST(without_memory_there_is_no_watch)
+DOMT_TEST(watch_of_memory_that_gets_no_memory_fails)
 {
     hearer to;
 
@@ -307,7 +307,7 @@ DOMT_TEST(without_memory_there_is_no_watch)
     tear_down_world();
 }
 
-DOMT_TEST(where_nobody_measures_nothing_is_heard)
+DOMT_TEST(where_nobody_measures_memory_nothing_is_heard)
 {
     hearer to;
 
@@ -317,7 +317,7 @@ DOMT_TEST(where_nobody_measures_nothing_is_heard)
     domus_address actor = spawn_hearer(&to);
     send_notice(actor, &watch_type);
     ck_assert_int_eq(to.watch_result, 0);
-    change_and_settle(DOMUS_MEMORY_HIGH, 1);
+    change_memory_and_settle(DOMUS_MEMORY_HIGH, 1);
     ck_assert_uint_eq(to.heard, 0);
     tear_down_world();
 }

@@ -49,18 +49,18 @@ static void record_payload(domus_stack *stack, const void *payload)
     seen[count++] = payload;
 }
 
-static int handle_message(domus_stack *stack, void *self, const void *payload)
+static int pass_message_to_function_of_test(domus_stack *stack, void *self, const void *payload)
 {
     return on_message(stack, payload);
 }
 
 static const domus_behaviour passing = {
     .name = "passing",
-    .on = (const domus_on[]){{&small, handle_message, 0},
-                             {&middle, handle_message, 100},
-                             {&large, handle_message, 0},
-                             {&empty, handle_message, 0},
-                             {&question, handle_message, 0},
+    .on = (const domus_on[]){{&small, pass_message_to_function_of_test, 0},
+                             {&middle, pass_message_to_function_of_test, 100},
+                             {&large, pass_message_to_function_of_test, 0},
+                             {&empty, pass_message_to_function_of_test, 0},
+                             {&question, pass_message_to_function_of_test, 0},
                              {&domt_call_type, domt_on_call_run_function, 0},
                              {0}}};
 
@@ -74,7 +74,7 @@ static void open_world(uint32_t mailbox_max)
         world.config.scheduler.mailbox_max = mailbox_max;
     ck_assert_int_eq(domt_world_start(&world), 0);
     for (uint32_t i = 0; i < HOMES; i++)
-        actors[i] = domt_spawn(domt_outside(&world), world.managers[i], &passing, NULL);
+        actors[i] = domt_spawn(domt_outside_manager(&world), world.managers[i], &passing, NULL);
     domt_settle_world(&world);
 }
 
@@ -84,14 +84,14 @@ static void close_world(void)
 }
 
 /* Send a message of this type as a notice from actor 0. */
-static int send_type_to_actor_1(domus_stack *stack, void *type)
+static int send_message_of_type_to_actor_1(domus_stack *stack, void *type)
 {
     return domus_notice(stack, actors[1], type, bytes);
 }
 
-static void let_actor_0_send_type(const domus_type *type)
+static void let_actor_0_send_message_of_type(const domus_type *type)
 {
-    domt_run_as_actor(&world, actors[0], send_type_to_actor_1, (void *)(uintptr_t)type);
+    domt_run_as_actor(&world, actors[0], send_message_of_type_to_actor_1, (void *)(uintptr_t)type);
 }
 
 /* --- passed on ------------------------------------------------------------------------------- */
@@ -138,7 +138,7 @@ static void check_each_type_passed_on(int (*how)(domus_stack *, const void *))
     open_world(0);
     for (int i = 0; i < 4; i++) {
         count = 0;
-        let_actor_0_send_type(types[i]);
+        let_actor_0_send_message_of_type(types[i]);
         ck_assert_uint_eq(count, 3);
         ck_assert(seen[0] == seen[1] && seen[1] == seen[2]);
         ck_assert_ptr_eq(senders[0].house, actors[0].house);
@@ -180,7 +180,7 @@ static int build_and_send_messages(domus_stack *stack, void *context)
     return 0;
 }
 
-static int check_payload(domus_stack *stack, const void *payload)
+static int check_and_record_payload(domus_stack *stack, const void *payload)
 {
     ck_assert_mem_eq(payload, bytes, types[count]->size);
     record_payload(stack, payload);
@@ -189,7 +189,7 @@ static int check_payload(domus_stack *stack, const void *payload)
 
 DOMT_TEST(message_built_in_place_arrives_in_its_place)
 {
-    on_message = check_payload;
+    on_message = check_and_record_payload;
     open_world(0);
     domt_run_as_actor(&world, actors[0], build_and_send_messages, NULL);
     ck_assert_uint_eq(count, 4);
@@ -249,7 +249,7 @@ static int take_message_and_keep(domus_stack *stack, const void *payload)
     return domus_message_take(stack, &mine);
 }
 
-static int try_to_send_kept(domus_stack *stack, void *result)
+static int try_to_send_kept_message(domus_stack *stack, void *result)
 {
     *(int *)result = domus_message_send(stack, actors[2], mine);
     return 0;
@@ -266,7 +266,7 @@ DOMT_TEST(kept_message_outlives_its_handler_and_is_released_when_it_is_freed)
     on_message = take_message_and_keep;
     open_world(0);
     for (int i = 0; i < 4; i++) {
-        let_actor_0_send_type(types[i]);
+        let_actor_0_send_message_of_type(types[i]);
         ck_assert_ptr_eq(domus_message_type(mine), types[i]);
         ck_assert_ptr_eq(domus_message_payload(mine), seen[i]);
         ck_assert_mem_eq(seen[i], bytes, types[i]->size);
@@ -283,21 +283,21 @@ DOMT_TEST(refused_message_is_still_the_senders)
 
     on_message = take_message_and_keep;
     open_world(2);
-    let_actor_0_send_type(&middle);
+    let_actor_0_send_message_of_type(&middle);
     /* Actor 2 does not work: two messages wait there, and no more. */
     for (int i = 0; i < 2; i++)
         ck_assert_int_eq(domt_send_notice(world.managers[1], actors[2], &question, bytes), 0);
-    domt_send_call(world.managers[1], actors[1], try_to_send_kept, &result);
+    domt_send_function_to_call(world.managers[1], actors[1], try_to_send_kept_message, &result);
     (void)domt_run_state_queue(world.managers[1]);
     ck_assert_int_eq(result, -ENOBUFS);
     ck_assert_mem_eq(domus_message_payload(mine), bytes, middle.size);
 
-    on_message = check_payload;
+    on_message = check_and_record_payload;
     count = 1;
     seen[1] = NULL;
     domt_stop_actor_and_settle(&world, world.managers[2], actors[2]);
     ck_assert_uint_eq(releases, 2);
-    domt_run_as_actor(&world, actors[1], try_to_send_kept, &result);
+    domt_run_as_actor(&world, actors[1], try_to_send_kept_message, &result);
     ck_assert_int_eq(result, -ESTALE);
     ck_assert_mem_eq(domus_message_payload(mine), bytes, middle.size);
     ck_assert_uint_eq(releases, 2);
@@ -306,7 +306,7 @@ DOMT_TEST(refused_message_is_still_the_senders)
     close_world();
 }
 
-static int try_to_forward_to_stale(domus_stack *stack, const void *payload)
+static int try_to_forward_to_stale_address(domus_stack *stack, const void *payload)
 {
     domus_address stale = actors[2];
 
@@ -317,16 +317,16 @@ static int try_to_forward_to_stale(domus_stack *stack, const void *payload)
     /* the refused forwards have left the payload where it is */
     ck_assert_mem_eq(payload, bytes, middle.size);
     ck_assert_int_eq(domus_forward(stack, actors[0]), 0);
-    on_message = check_payload;
+    on_message = check_and_record_payload;
     count = 1;
     return 0;
 }
 
 DOMT_TEST(notice_that_cannot_be_forwarded_is_still_the_forwarders)
 {
-    on_message = try_to_forward_to_stale;
+    on_message = try_to_forward_to_stale_address;
     open_world(0);
-    let_actor_0_send_type(&middle);
+    let_actor_0_send_message_of_type(&middle);
     ck_assert_uint_eq(count, 2);
     ck_assert_ptr_eq(seen[0], seen[1]);
     close_world();
@@ -378,7 +378,7 @@ static int take_received_and_send_on(domus_stack *stack, void *self, const domus
     ck_assert_int_eq(domus_message_take(stack, &message), 0);
     ck_assert_ptr_eq(domus_message_payload(message), answer->payload);
     ck_assert_int_eq(domus_message_send(stack, actors[2], message), 0);
-    on_message = check_payload;
+    on_message = check_and_record_payload;
     return 0;
 }
 
@@ -393,7 +393,7 @@ DOMT_TEST(received_notice_may_be_taken_and_sent_on)
 {
     open_world(0);
     domt_run_as_actor(&world, actors[1], receive_any_message, NULL);
-    let_actor_0_send_type(&middle);
+    let_actor_0_send_message_of_type(&middle);
     ck_assert_uint_eq(count, 2);
     ck_assert_ptr_eq(seen[0], seen[1]);
     ck_assert_ptr_eq(senders[1].house, actors[1].house);
@@ -419,7 +419,7 @@ DOMT_TEST(handler_may_take_its_message_and_wait)
     open_world(0);
     /* one message for each kind of stack: that of the run, and one with a frame */
     for (int i = 0; i < 2; i++)
-        let_actor_0_send_type(types[i]);
+        let_actor_0_send_message_of_type(types[i]);
     domt_pass_time(&world, 1000000);
     ck_assert_uint_eq(count, 6);
     close_world();

@@ -173,7 +173,7 @@ static void *run_writer_thread(void *at_)
 
 /* --- readers --------------------------------------------------------------------------------- */
 
-static void find_name_and_judge(worker *at, uint32_t n)
+static void find_name_and_check_result(worker *at, uint32_t n)
 {
     uint64_t gone = atomic_load(&books[n].gone);
     uint64_t is_there = atomic_load(&books[n].is_there);
@@ -209,7 +209,7 @@ static void count_visit(const char *text, domus_address address, void *at_)
         at->visits[n]++;
 }
 
-static void walk_names_and_judge(worker *at)
+static void walk_names_and_check_result(worker *at)
 {
     memset(at->visits, 0, sizeof at->visits);
     domi_names_visit_all(&names, count_visit, at);
@@ -223,8 +223,8 @@ static void *run_reader_thread(void *at_)
 
     while (atomic_load(&writing) != 0) {
         for (uint32_t i = 0; i < 64; i++)
-            find_name_and_judge(at, (uint32_t)domi_random_below(&at->random, NAMES));
-        walk_names_and_judge(at);
+            find_name_and_check_result(at, (uint32_t)domi_random_below(&at->random, NAMES));
+        walk_names_and_check_result(at);
         atomic_store_explicit(&at->round, ++at->done, memory_order_relaxed);
     }
     return NULL;
@@ -324,8 +324,8 @@ DOMT_TEST(names_are_found_wherever_a_writer_stands_still)
         stall_worker(&writers[0]);
         stalls_in_lock += atomic_load(&names.lock.held) != 0;
         for (uint32_t n = 0; n < NAMES; n++)
-            find_name_and_judge(&reader, n);
-        walk_names_and_judge(&reader);
+            find_name_and_check_result(&reader, n);
+        walk_names_and_check_result(&reader);
         atomic_store(&stalled, 0);
     }
     atomic_store(&rounds_max, 0);

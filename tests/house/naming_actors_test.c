@@ -236,9 +236,9 @@ DOMT_TEST(watcher_of_the_end_may_take_the_name)
 {
     open_world_with_names();
     ck_assert_int_eq(spawn_actor_with_name(1, 3, 1, "counter"), 0);
-    domt_kin_run_in_handler(1, domt_kin_do_watch_address, &domt_kin_of[3].address);
+    domt_kin_run_in_handler(1, domt_kin_watch_given_address, &domt_kin_of[3].address);
     ck_assert_int_eq(domi_house_ask_to_stop(domt_kin_world.managers[1], domt_kin_of[3].address), 0);
-    domt_kin_take_turn_of_home(1); /* the name is free before the watcher gets its event */
+    domt_kin_run_iteration_of_home(1); /* the name is free before the watcher gets its event */
     ck_assert_uint_eq(domi_names_count(&names), 0);
     ck_assert_uint_eq(domt_kin_of[1].downs, 0);
     domt_settle_world(&domt_kin_world);

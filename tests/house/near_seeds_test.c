@@ -127,11 +127,12 @@ static domus_address choose_random_actor(void)
     return actors[random_below(ACTORS)];
 }
 
-static int ask_either_way(domus_stack *stack, domus_address to, const domus_type *type,
-                          const void *payload, domus_resumed *then)
+static int ask_by_short_or_general_form(domus_stack *stack, domus_address to,
+                                        const domus_type *type, const void *payload,
+                                        domus_resumed *then)
 {
     if (!is_short)
-        return domi_ask_in_general_form(stack, to, type, payload, then);
+        return domi_ask_by_slow_path(stack, to, type, payload, then);
     bool was_pooled = stack->pooled == stack;
     int result = domus_ask(stack, to, type, payload, then);
     short_asks += was_pooled && result == DOMUS_PARKED && type->size <= 24 &&
@@ -139,17 +140,18 @@ static int ask_either_way(domus_stack *stack, domus_address to, const domus_type
     return result;
 }
 
-static int reply_either_way(domus_stack *stack, const domus_type *type, const void *payload)
+static int reply_by_short_or_general_form(domus_stack *stack, const domus_type *type,
+                                          const void *payload)
 {
     if (!is_short)
-        return domi_reply_in_general_form(stack, type, payload);
+        return domi_reply_by_slow_path(stack, type, payload);
     short_replies += stack->ask != NULL && stack->ask->sender != NULL &&
                      stack->ask->sender->home == stack->manager && type->size <= 24;
     return domus_reply(stack, type, payload);
 }
 
-static int notice_either_way(domus_stack *stack, domus_address to, const domus_type *type,
-                             const void *payload)
+static int notice_by_short_or_general_form(domus_stack *stack, domus_address to,
+                                           const domus_type *type, const void *payload)
 {
     return is_short ? domus_notice(stack, to, type, payload)
                     : domus_notice_all(stack, &to, 1, type, payload, NULL);
@@ -182,7 +184,7 @@ static void answer_at_random(domus_stack *stack, const void *self)
     draw_bytes(bytes);
     if (what < 6) {
         const domus_type *type = &answers[random_below(SIZES + 1)];
-        result = reply_either_way(stack, type, bytes);
+        result = reply_by_short_or_general_form(stack, type, bytes);
     } else if (what == 6) {
         result = domus_fail(stack, -EIO);
     } else if (what == 7) {
@@ -208,8 +210,8 @@ static void call_random_verb(domus_stack *stack, const void *self)
 
     draw_bytes(bytes);
     if (what < 4)
-        result =
-            notice_either_way(stack, choose_random_actor(), &notes[random_below(SIZES)], bytes);
+        result = notice_by_short_or_general_form(stack, choose_random_actor(),
+                                                 &notes[random_below(SIZES)], bytes);
     else if (what < 6)
         result = domus_ask_add(stack, choose_random_actor(), &questions[random_below(SIZES)], bytes,
                                choose_random_time(), which);
@@ -228,7 +230,7 @@ static void call_random_verb(domus_stack *stack, const void *self)
     record_event(self, __LINE__, result, what);
 }
 
-static int wait_at_random(domus_stack *stack)
+static int ask_sleep_or_receive_at_random(domus_stack *stack)
 {
     uint64_t bytes[25];
     const domus_type *type = random_below(12) == 0 ? &owning : &questions[random_below(SIZES)];
@@ -250,7 +252,8 @@ static int wait_at_random(domus_stack *stack)
     case 5:
         return -EIO;
     default:
-        return ask_either_way(stack, choose_random_actor(), type, bytes, record_answers_and_act);
+        return ask_by_short_or_general_form(stack, choose_random_actor(), type, bytes,
+                                            record_answers_and_act);
     }
 }
 
@@ -263,7 +266,7 @@ static int act_at_random(domus_stack *stack, const void *self)
     for (unsigned i = random_below(4); i != 0; i--)
         call_random_verb(stack, self);
     if (random_below(8) < 5)
-        result = wait_at_random(stack);
+        result = ask_sleep_or_receive_at_random(stack);
     for (unsigned i = random_below(8) == 0; i != 0; i--)
         call_random_verb(stack, self); /* now and then do something behind a verb that waits */
     record_event(self, __LINE__, result, domus_pending(stack));
@@ -313,8 +316,9 @@ static void make_types_of_all_sizes(void)
 static void spawn_actor(uint32_t i)
 {
     record_event(NULL, __LINE__,
-                 domi_house_spawn_without_parent(domt_outside(&world), world.managers[i % 3 == 2],
-                                                 &wild, &(uint64_t){i}, &actors[i]),
+                 domi_house_spawn_without_parent(domt_outside_manager(&world),
+                                                 world.managers[i % 3 == 2], &wild, &(uint64_t){i},
+                                                 &actors[i]),
                  i);
 }
 
@@ -347,18 +351,18 @@ static void do_random_step(void)
     switch (random_below(10)) {
     case 0:
     case 1:
-        record_event(NULL, __LINE__,
-                     domt_send_notice(domt_outside(&world), actors[i], &notes[i % SIZES], bytes),
-                     i);
+        record_event(
+            NULL, __LINE__,
+            domt_send_notice(domt_outside_manager(&world), actors[i], &notes[i % SIZES], bytes), i);
         break;
     case 2:
-        (void)domt_events(home);
+        (void)domt_take_arrivals_and_timers(home);
         break;
     case 3:
         (void)domt_run_state_queue(home);
         break;
     case 4:
-        domt_jump_time(&world, choose_random_time());
+        domt_advance_time_without_runs(&world, choose_random_time());
         break;
     case 5:
         if (has_actor_ended(actors[i]))
@@ -383,7 +387,7 @@ static void end_all_actors(void)
     for (uint32_t i = 0; i < HOMES; i++)
         domi_manager_set_memory_level(world.managers[i], DOMUS_MEMORY_NORMAL);
     for (uint32_t i = 0; i < ACTORS; i++)
-        (void)domi_house_ask_to_stop(domt_outside(&world), actors[i]);
+        (void)domi_house_ask_to_stop(domt_outside_manager(&world), actors[i]);
     domt_settle_world(&world);
     ck_assert_uint_eq(domt_count_all_objects_in_use(&world), 0);
 }
@@ -410,7 +414,7 @@ static void run_random_program(bool short_ways)
     record_event(NULL, __LINE__, 0, DOMT_SUM(&world, late_replies));
     record_event(NULL, __LINE__, 0, DOMT_SUM(&world, asks_expired));
     for (uint32_t kind = 0; kind < DOMI_MAILBOXES; kind++)
-        record_event(NULL, __LINE__, 0, domt_sum_handled(&world, kind));
+        record_event(NULL, __LINE__, 0, domt_sum_handled_messages(&world, kind));
     domt_world_end(&world);
 }
 

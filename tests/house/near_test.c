@@ -41,7 +41,7 @@ static int reply_without_payload(domus_stack *stack, void *context)
     return domus_reply(stack, &sized[0], NULL);
 }
 
-static int count_and_record_error(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_answer_and_record_error(domus_stack *stack, void *self, const domus_answer *answer)
 {
     answers++;
     error = answer->error;
@@ -55,7 +55,7 @@ static int ask_eight_times_to_fill_pool(domus_stack *stack, void *context)
 
     for (int i = 0; i < 8; i++)
         ck_assert_int_eq(domus_ask_add(stack, greeter, &domt_call_type, &call, 0, 0), 0);
-    return domus_wait_all(stack, count_and_record_error);
+    return domus_wait_all(stack, count_answer_and_record_error);
 }
 
 /* Open a world: the asker asks the second time by `again` and is resumed in `then`; the other actor
@@ -71,9 +71,9 @@ static void open_world(int (*again)(domus_stack *), domus_resumed *then, domus_h
     }
     rows[SIZES] = (domus_on){&domt_call_type, domt_on_call_run_function, 0};
     domt_world_open(&world, 1);
-    asker = domt_spawn(domt_outside(&world), world.managers[0], &domt_agent, NULL);
-    other = domt_spawn(domt_outside(&world), world.managers[0], &other_behaviour, NULL);
-    greeter = domt_spawn(domt_outside(&world), world.managers[0], &domt_agent, NULL);
+    asker = domt_spawn(domt_outside_manager(&world), world.managers[0], &domt_agent, NULL);
+    other = domt_spawn(domt_outside_manager(&world), world.managers[0], &other_behaviour, NULL);
+    greeter = domt_spawn(domt_outside_manager(&world), world.managers[0], &domt_agent, NULL);
     domt_run_as_actor(&world, asker, ask_eight_times_to_fill_pool, NULL);
     answers = 0;
     error = 1;
@@ -84,8 +84,8 @@ static void close_world(void)
     domt_end_clean_world(&world);
 }
 
-static int handle_first_answer_and_ask_again(domus_stack *stack, void *self,
-                                             const domus_answer *answer)
+static int check_first_answer_and_ask_again(domus_stack *stack, void *self,
+                                            const domus_answer *answer)
 {
     ck_assert_int_eq(answer->error, 0);
     ck_assert_ptr_eq(stack->pooled, stack);
@@ -96,7 +96,7 @@ static int ask_twice(domus_stack *stack, void *context)
 {
     const domt_call call = {reply_without_payload, NULL};
 
-    return domus_ask(stack, greeter, &domt_call_type, &call, handle_first_answer_and_ask_again);
+    return domus_ask(stack, greeter, &domt_call_type, &call, check_first_answer_and_ask_again);
 }
 
 /* --- payloads --------------------------------------------------------------------------------- */
@@ -113,7 +113,7 @@ static int answer_with_bytes(domus_stack *stack, void *self, const void *payload
     return domus_reply(stack, &sized[size_answered], bytes);
 }
 
-static int handle_bytes(domus_stack *stack, void *self, const domus_answer *answer)
+static int check_bytes_of_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     answers++;
     ck_assert_ptr_eq(answer->type, &sized[size_answered]);
@@ -131,7 +131,7 @@ static int ask_with_payload_of_size(domus_stack *stack)
 
 DOMT_TEST(payloads_of_each_size_come_and_go)
 {
-    open_world(ask_with_payload_of_size, handle_bytes, answer_with_own_bytes);
+    open_world(ask_with_payload_of_size, check_bytes_of_answer, answer_with_own_bytes);
     for (size_asked = 0; size_asked < SIZES; size_asked++)
         for (offset = 0; offset <= size_asked && offset < 3; offset++) {
             size_answered = size_asked - offset;
@@ -143,7 +143,7 @@ DOMT_TEST(payloads_of_each_size_come_and_go)
 
 DOMT_TEST(an_answer_that_does_not_fit_into_its_ask_gets_an_envelope)
 {
-    open_world(ask_with_payload_of_size, handle_bytes, answer_with_bytes);
+    open_world(ask_with_payload_of_size, check_bytes_of_answer, answer_with_bytes);
     offset = 0;
     for (size_asked = 0; size_asked < SIZES; size_asked++)
         for (size_answered = 0; size_answered < SIZES; size_answered++)
@@ -159,7 +159,7 @@ static int ask_with_counted_payload(domus_stack *stack)
 
 DOMT_TEST(payload_of_an_ask_is_released_by_its_answer)
 {
-    open_world(ask_with_counted_payload, count_and_record_error, answer_with_bytes);
+    open_world(ask_with_counted_payload, count_answer_and_record_error, answer_with_bytes);
     rows[0].type = &domt_counted; /* the counted type takes the row of the type without bytes */
     size_answered = 8;
     domt_releases = 0;
@@ -186,19 +186,22 @@ static int fail_kept_ask(domus_stack *stack, void *context)
     return 0;
 }
 
-static int ask_to_ask_twice(domus_stack *stack, void *context)
+static int ask_asker_to_ask_twice(domus_stack *stack, void *context)
 {
     const domt_call call = {ask_twice, NULL};
 
-    return domus_ask_within(stack, asker, &domt_call_type, &call, 10 * MS, count_and_record_error);
+    return domus_ask_within(stack, asker, &domt_call_type, &call, 10 * MS,
+                            count_answer_and_record_error);
 }
 
 DOMT_TEST(an_ask_inherits_the_deadline_of_the_one_it_is_made_for)
 {
-    open_world(ask_with_payload_of_size, count_and_record_error, keep_ask_and_record_deadline);
-    domus_address first = domt_spawn(domt_outside(&world), world.managers[0], &domt_agent, NULL);
+    open_world(ask_with_payload_of_size, count_answer_and_record_error,
+               keep_ask_and_record_deadline);
+    domus_address first =
+        domt_spawn(domt_outside_manager(&world), world.managers[0], &domt_agent, NULL);
     size_asked = 8;
-    domt_run_as_actor(&world, first, ask_to_ask_twice, NULL);
+    domt_run_as_actor(&world, first, ask_asker_to_ask_twice, NULL);
     ck_assert_uint_eq(answers, 0);
     ck_assert_uint_eq(deadline_ns, world.managers[0]->now_ns + 10 * MS);
     domt_pass_time(&world, 20 * MS);
@@ -208,7 +211,7 @@ DOMT_TEST(an_ask_inherits_the_deadline_of_the_one_it_is_made_for)
     close_world();
 }
 
-static int handle_answer_of_tag_5(domus_stack *stack, void *self, const domus_answer *answer)
+static int check_answer_has_tag_5(domus_stack *stack, void *self, const domus_answer *answer)
 {
     answers++;
     ck_assert_uint_eq(answer->tag, 5);
@@ -216,19 +219,19 @@ static int handle_answer_of_tag_5(domus_stack *stack, void *self, const domus_an
     return 0;
 }
 
-static int handle_answer_and_wait_for_other(domus_stack *stack, void *self,
-                                            const domus_answer *answer)
+static int check_answer_and_wait_for_other(domus_stack *stack, void *self,
+                                           const domus_answer *answer)
 {
     answers++;
     ck_assert_uint_eq(answer->tag, 0);
     ck_assert_uint_eq(*(const unsigned char *)answer->payload, 'a');
-    return domus_wait_first(stack, handle_answer_of_tag_5);
+    return domus_wait_first(stack, check_answer_has_tag_5);
 }
 
 static int ask_two_and_wait_for_each(domus_stack *stack)
 {
     ck_assert_int_eq(domus_ask_add(stack, other, &sized[2], bytes + 1, 0, 5), 0);
-    return domus_ask(stack, other, &sized[2], bytes, handle_answer_and_wait_for_other);
+    return domus_ask(stack, other, &sized[2], bytes, check_answer_and_wait_for_other);
 }
 
 DOMT_TEST(a_second_ask_under_way_has_an_answer_of_its_own)
@@ -241,11 +244,11 @@ DOMT_TEST(a_second_ask_under_way_has_an_answer_of_its_own)
     close_world();
 }
 
-static int handle_cancel_and_ask_again(domus_stack *stack, void *self, const domus_answer *answer)
+static int expect_cancel_and_ask_again(domus_stack *stack, void *self, const domus_answer *answer)
 {
     answers++;
     ck_assert_int_eq(answer->error, -ECANCELED);
-    error = domus_ask(stack, other, &sized[8], bytes, count_and_record_error);
+    error = domus_ask(stack, other, &sized[8], bytes, count_answer_and_record_error);
     return 0;
 }
 
@@ -254,10 +257,10 @@ static domus_conversation running;
 static int remember_conversation_and_ask(domus_stack *stack)
 {
     ck_assert_int_eq(domus_conversation_of(stack, &running), 0);
-    return domus_ask(stack, other, &sized[8], bytes, handle_cancel_and_ask_again);
+    return domus_ask(stack, other, &sized[8], bytes, expect_cancel_and_ask_again);
 }
 
-static int cancel_remembered(domus_stack *stack, void *context)
+static int cancel_remembered_conversation(domus_stack *stack, void *context)
 {
     return domus_cancel(stack, running);
 }
@@ -268,9 +271,9 @@ DOMT_TEST(a_conversation_that_was_cancelled_asks_no_more)
         open_world(remember_conversation_and_ask, NULL, keep_ask_and_record_deadline);
         domt_run_as_actor(&world, asker, ask_twice, NULL);
         if (stops != 0) {
-            domt_stop_actor_and_settle(&world, domt_outside(&world), asker);
+            domt_stop_actor_and_settle(&world, domt_outside_manager(&world), asker);
         } else {
-            domt_run_as_actor(&world, asker, cancel_remembered, NULL);
+            domt_run_as_actor(&world, asker, cancel_remembered_conversation, NULL);
         }
         ck_assert_uint_eq(answers, 1);
         ck_assert_int_eq(error, -ECANCELED);
@@ -312,7 +315,8 @@ static int record_letter_of_answer(domus_stack *stack, void *self, const domus_a
 DOMT_TEST(a_received_ask_is_found_and_answered)
 {
     open_world(ask_with_payload_of_size, record_letter_of_answer, receive_another_ask);
-    domus_address third = domt_spawn(domt_outside(&world), world.managers[0], &domt_agent, NULL);
+    domus_address third =
+        domt_spawn(domt_outside_manager(&world), world.managers[0], &domt_agent, NULL);
     memset(order, 0, sizeof order);
     size_asked = 8;
     /* the other actor is in a receive now, and keeps its first ask waiting */
@@ -337,7 +341,7 @@ static int count_runs_and_notice_itself(domus_stack *stack, void *self, const vo
     return domus_reply(stack, &sized[0], NULL);
 }
 
-DOMT_TEST(a_run_takes_what_comes_behind_its_mail)
+DOMT_TEST(notice_to_itself_during_a_run_is_taken_in_the_same_run)
 {
     open_world(ask_with_payload_of_size, domt_hear_nothing, count_runs_and_notice_itself);
     size_asked = 8;

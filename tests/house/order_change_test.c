@@ -36,12 +36,12 @@ DOMT_TEST(receive_takes_the_first_by_the_order)
 {
     domt_ordered_open_world(0);
     DOMT_ORDERED_TELL(30, 10, 20);
-    domt_begin_in_picker(domt_receive_by_pattern, &letters);
+    domt_send_call_to_picker(domt_receive_by_pattern, &letters);
     expect_handled_and_sorted("(10) 20 30 ");
     DOMT_ORDERED_TELL(10);
-    domt_tell(&domt_pick_urgent, 40);
-    domt_tell(&domt_pick_urgent, 20);
-    domt_begin_in_picker(domt_receive_by_pattern, &domt_urgents);
+    domt_send_notice_to_picker(&domt_pick_urgent, 40);
+    domt_send_notice_to_picker(&domt_pick_urgent, 20);
+    domt_send_call_to_picker(domt_receive_by_pattern, &domt_urgents);
     expect_handled_and_sorted("(u20) 10 u40 ");
     domt_pick_close_world();
 }
@@ -51,9 +51,9 @@ DOMT_TEST(receive_chooses_among_asks_and_notices)
     domt_ordered_open_world(0);
     DOMT_ORDERED_TELL(30);
     domt_ask_picker(20, 0);
-    domt_tell(&domt_pick_urgent, 10);
-    domt_begin_in_picker(domt_receive_by_pattern, &letters);
-    domt_begin_in_picker(domt_receive_by_pattern, &letters);
+    domt_send_notice_to_picker(&domt_pick_urgent, 10);
+    domt_send_call_to_picker(domt_receive_by_pattern, &letters);
+    domt_send_call_to_picker(domt_receive_by_pattern, &letters);
     expect_handled_and_sorted("(u10) (q20) 30 ");
     domt_pick_expect_answers("x-42 ");
     domt_pick_close_world();
@@ -63,7 +63,7 @@ DOMT_TEST(mail_that_no_receive_takes_is_looked_at_once_and_stays_in_order)
 {
     domt_ordered_open_world(0);
     DOMT_ORDERED_TELL(31, 12, 30, 11);
-    domt_begin_in_picker(domt_receive_by_pattern, &domt_sevens);
+    domt_send_call_to_picker(domt_receive_by_pattern, &domt_sevens);
     domt_ordered_settle_picker();
     ck_assert_uint_eq(domt_pick.looks, 4);
     DOMT_ORDERED_TELL(32, 13);
@@ -82,11 +82,11 @@ DOMT_TEST(later_receive_looks_at_all_mail)
 {
     domt_ordered_open_world(0);
     DOMT_ORDERED_TELL(31, 22, 7);
-    domt_begin_in_picker(domt_receive_by_pattern, &domt_urgents);
+    domt_send_call_to_picker(domt_receive_by_pattern, &domt_urgents);
     expect_handled_and_sorted("");
-    domt_begin_in_picker_by_event(domt_receive_by_pattern, &domt_sevens);
+    domt_send_call_to_picker_as_event(domt_receive_by_pattern, &domt_sevens);
     expect_handled_and_sorted("(7) ");
-    domt_tell(&domt_pick_urgent, 50);
+    domt_send_notice_to_picker(&domt_pick_urgent, 50);
     expect_handled_and_sorted("(u50) 22 31 ");
     domt_pick_close_world();
 }
@@ -99,7 +99,7 @@ DOMT_TEST(receive_that_does_not_wait_finds_nothing)
 {
     domt_ordered_open_world(0);
     DOMT_ORDERED_TELL(31, 22);
-    domt_begin_in_picker(domt_receive_by_reception, &urgents_now);
+    domt_send_call_to_picker(domt_receive_as_ordered, &urgents_now);
     expect_handled_and_sorted("- 22 31 ");
     domt_pick_close_world();
 }
@@ -108,8 +108,8 @@ DOMT_TEST(receive_sees_no_ask_that_has_expired)
 {
     domt_ordered_open_world(0);
     domt_ask_picker(20, 5 * MS);
-    domt_jump_time(&domt_pick.world, 10 * MS);
-    domt_begin_in_picker(domt_receive_by_reception, &letters_now);
+    domt_advance_time_without_runs(&domt_pick.world, 10 * MS);
+    domt_send_call_to_picker(domt_receive_as_ordered, &letters_now);
     domt_ordered_run_picker();
     ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, asks_expired), 1);
     expect_handled_and_sorted("- ");
@@ -124,10 +124,11 @@ static int stop_picker_after_mail(domus_stack *stack, void *context)
 DOMT_TEST(stop_after_mail_comes_when_receives_have_taken_what_was_before_it)
 {
     domt_ordered_open_world(0);
-    domt_begin_in_picker(domt_receive_by_pattern, &domt_urgents);
+    domt_send_call_to_picker(domt_receive_by_pattern, &domt_urgents);
     domt_ordered_settle_picker();
-    domt_tell(&domt_pick_note, 20);
-    domt_send_call(domt_pick.world.managers[1], domt_pick.asker, stop_picker_after_mail, NULL);
+    domt_send_notice_to_picker(&domt_pick_note, 20);
+    domt_send_function_to_call(domt_pick.world.managers[1], domt_pick.asker, stop_picker_after_mail,
+                               NULL);
     domt_ordered_settle_picker();
     ck_assert_int_eq(domt_send_notice(domt_ordered_home_of_picker(), domt_pick.picker,
                                       &domt_pick_urgent, &(int64_t){1}),
@@ -157,18 +158,18 @@ DOMT_TEST(mail_that_was_aside_comes_before_equal_mail)
     DOMT_ORDERED_TELL(20, 21, 10, 30);
     domt_ask_picker(23, 0);
     for (int i = 0; i < 3; i++)
-        domt_begin_in_picker(domt_receive_by_reception, &aside);
+        domt_send_call_to_picker(domt_receive_as_ordered, &aside);
     /* these 16 calls fill two runs; each receives nothing, and leaves the messages sorted */
     for (int i = 0; i < 16; i++)
-        domt_begin_in_picker(domt_receive_by_reception, &sevens_now);
+        domt_send_call_to_picker(domt_receive_as_ordered, &sevens_now);
     (void)domi_manager_take_arrivals(domt_ordered_home_of_picker());
-    domt_ordered_limit_runs(8);
+    domt_ordered_limit_messages_of_run(8);
     for (int i = 0; i < 5; i++)
         domt_ordered_run_picker();
     ck_assert_uint_eq(domt_pick.picker.house->family->stashed, 3);
-    domt_begin_in_picker(domt_do_unstash_all, NULL);
+    domt_send_call_to_picker(domt_unstash_all, NULL);
     DOMT_ORDERED_TELL(11, 22);
-    domt_ordered_limit_runs(64);
+    domt_ordered_limit_messages_of_run(64);
     domt_ordered_settle_picker();
     char *notes = domt_pick.text;
     while (strncmp(notes, "- ", 2) == 0)
@@ -206,13 +207,13 @@ DOMT_TEST(sorted_ask_that_would_wait_for_itself_fails)
     static const int64_t number = 50;
 
     domt_ordered_open_world(0);
-    domt_begin_in_picker(ask_asker_and_sleep, &number);
+    domt_send_call_to_picker(ask_asker_and_sleep, &number);
     domt_ordered_run_picker();
     (void)domt_iterate_home(domt_pick.world.managers[1]);
-    (void)domt_events(domt_ordered_home_of_picker());
+    (void)domt_take_arrivals_and_timers(domt_ordered_home_of_picker());
     DOMT_ORDERED_TELL(40, 60);
     domt_ordered_sort_mail();
-    domt_jump_time(&domt_pick.world, 10 * MS);
+    domt_advance_time_without_runs(&domt_pick.world, 10 * MS);
     domt_ordered_settle_picker();
     ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, circles), 1);
     /* the ask back fails because of the circle; then the asker's conversation ends without an
@@ -232,10 +233,10 @@ DOMT_TEST(become_sorts_by_the_new_order)
 {
     domt_ordered_open_world(0);
     DOMT_ORDERED_TELL(11, 31, 21, 10, 30);
-    domt_begin_in_picker(become_behaviour, &domt_by_tens_down);
+    domt_send_call_to_picker(become_behaviour, &domt_by_tens_down);
     expect_handled_and_sorted("31 30 21 11 10 ");
     DOMT_ORDERED_TELL(10, 20);
-    domt_begin_in_picker(become_behaviour, NULL);
+    domt_send_call_to_picker(become_behaviour, NULL);
     expect_handled_and_sorted("10 20 ");
     domt_pick_close_world();
 }
@@ -247,8 +248,8 @@ DOMT_TEST(become_without_an_order_takes_asks_first_again)
     domt_ask_picker(40, 0);
     domt_ask_picker(20, 0);
     domt_ordered_sort_mail();
-    domt_begin_in_picker(become_behaviour, &domt_picking);
-    domt_ordered_limit_runs(64);
+    domt_send_call_to_picker(become_behaviour, &domt_picking);
+    domt_ordered_limit_messages_of_run(64);
     expect_handled_and_sorted("q20 q40 10 30 ");
     DOMT_ORDERED_TELL(30, 10);
     expect_handled_and_sorted("30 10 ");
@@ -258,14 +259,14 @@ DOMT_TEST(become_without_an_order_takes_asks_first_again)
 DOMT_TEST(become_with_an_order_sorts_what_waits)
 {
     domt_ordered_open_world(0);
-    domt_pick.picker = domt_spawn(domt_outside(&domt_pick.world), domt_ordered_home_of_picker(),
-                                  &domt_picking, NULL);
+    domt_pick.picker = domt_spawn(domt_outside_manager(&domt_pick.world),
+                                  domt_ordered_home_of_picker(), &domt_picking, NULL);
     domt_ordered_settle_picker();
     DOMT_ORDERED_TELL(30);
-    domt_begin_in_picker(become_behaviour, &domt_by_tens);
+    domt_send_call_to_picker(become_behaviour, &domt_by_tens);
     DOMT_ORDERED_TELL(20, 10);
     expect_handled_and_sorted("30 10 20 ");
-    domt_begin_in_picker(become_behaviour, NULL);
+    domt_send_call_to_picker(become_behaviour, NULL);
     domt_ordered_settle_picker();
     DOMT_ORDERED_TELL(20, 10);
     expect_handled_and_sorted("20 10 ");
@@ -275,14 +276,14 @@ DOMT_TEST(become_with_an_order_sorts_what_waits)
 DOMT_TEST(become_while_receives_wait_lets_them_look_again)
 {
     domt_ordered_open_world(0);
-    domt_begin_in_picker(domt_receive_by_pattern, &domt_sevens);
+    domt_send_call_to_picker(domt_receive_by_pattern, &domt_sevens);
     DOMT_ORDERED_TELL(30, 10);
     domt_ordered_settle_picker();
-    domt_begin_in_picker_by_event(become_behaviour, &domt_picking);
+    domt_send_call_to_picker_as_event(become_behaviour, &domt_picking);
     domt_ordered_settle_picker();
     ck_assert_uint_eq(domt_pick.looks, 4);
     ck_assert_uint_eq(domi_order_count_mail(domt_pick.picker.house), 0);
-    domt_begin_in_picker_by_event(become_behaviour, &domt_by_tens);
+    domt_send_call_to_picker_as_event(become_behaviour, &domt_by_tens);
     domt_ordered_settle_picker();
     ck_assert_uint_eq(domt_pick.looks, 6);
     DOMT_ORDERED_TELL(20, 7);
@@ -290,7 +291,7 @@ DOMT_TEST(become_while_receives_wait_lets_them_look_again)
     domt_pick_close_world();
 }
 
-static int become_without_memory(domus_stack *stack, void *behaviour)
+static int try_to_become_without_memory(domus_stack *stack, void *behaviour)
 {
     int error;
 
@@ -306,10 +307,10 @@ static int become_without_memory(domus_stack *stack, void *behaviour)
 DOMT_TEST(become_without_memory_changes_nothing)
 {
     domt_ordered_open_world(0);
-    domt_pick.picker = domt_spawn(domt_outside(&domt_pick.world), domt_ordered_home_of_picker(),
-                                  &domt_picking, NULL);
+    domt_pick.picker = domt_spawn(domt_outside_manager(&domt_pick.world),
+                                  domt_ordered_home_of_picker(), &domt_picking, NULL);
     domt_ordered_settle_picker();
-    domt_begin_in_picker(become_without_memory, &domt_by_tens);
+    domt_send_call_to_picker(try_to_become_without_memory, &domt_by_tens);
     DOMT_ORDERED_TELL(20, 10);
     expect_handled_and_sorted("20 10 ");
     domt_pick_close_world();
@@ -322,7 +323,7 @@ static int spawn_picker(domus_stack *stack, void *behaviour)
     return domus_spawn(stack, behaviour, NULL, &domt_pick.picker);
 }
 
-static int fail_handler(domus_stack *stack, void *context)
+static int fail_with_eio(domus_stack *stack, void *context)
 {
     return -EIO;
 }
@@ -335,10 +336,11 @@ DOMT_TEST(restart_keeps_mail_and_sorts_it_by_the_first_order)
 
     domt_ordered_open_world(0);
     boss.supervision = &always;
-    parent = domt_spawn(domt_outside(&domt_pick.world), domt_ordered_home_of_picker(), &boss, NULL);
+    parent = domt_spawn(domt_outside_manager(&domt_pick.world), domt_ordered_home_of_picker(),
+                        &boss, NULL);
     domt_run_as_actor(&domt_pick.world, parent, spawn_picker, &domt_by_tens);
-    domt_begin_in_picker(become_behaviour, &domt_by_tens_down);
-    domt_begin_in_picker(fail_handler, NULL);
+    domt_send_call_to_picker(become_behaviour, &domt_by_tens_down);
+    domt_send_call_to_picker(fail_with_eio, NULL);
     DOMT_ORDERED_TELL(11, 31, 21, 10);
     domt_ordered_settle_picker();
     ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, restarts), 1);

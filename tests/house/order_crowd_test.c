@@ -81,7 +81,7 @@ static void open_world(void)
     domt_world_init(&world, 1);
     world.config.scheduler.mailbox_max = UINT32_MAX;
     ck_assert_int_eq(domt_world_start(&world), 0);
-    actor = domt_spawn(domt_outside(&world), home_manager(), &sorting, NULL);
+    actor = domt_spawn(domt_outside_manager(&world), home_manager(), &sorting, NULL);
     domt_settle_world(&world);
     domi_random_init(&chance, 7);
 }
@@ -99,7 +99,7 @@ static void put_message_with_random_key(void)
 
 static void run_house_for_messages(uint32_t messages)
 {
-    domi_manager_set_run_limit(home_manager(), messages);
+    domi_manager_set_messages_per_run(home_manager(), messages);
     ck_assert_uint_eq(domt_run_state_queue(home_manager()), 1);
 }
 
@@ -139,7 +139,7 @@ DOMT_TEST(crowd_is_taken_in_its_order)
     expect_few_comparisons(CROWD, MOVED, most, 64);
     ck_assert_uint_eq(numbers - taken, CROWD - 1);
     ck_assert_uint_gt(actor.house->family->order->waiting.count, DOMI_STRANDS_MAX / 4);
-    domi_manager_set_run_limit(home_manager(), 64);
+    domi_manager_set_messages_per_run(home_manager(), 64);
     domt_settle_world(&world);
     ck_assert_uint_eq(numbers, taken);
     domt_world_end(&world);
@@ -147,7 +147,7 @@ DOMT_TEST(crowd_is_taken_in_its_order)
 
 /* Let `waiting` messages wait, then put and take further ones one by one, and check that there were
  * few comparisons. */
-static void check_few_comparisons(uint32_t waiting)
+static void check_crowd_needs_few_comparisons(uint32_t waiting)
 {
     uint64_t most = 0;
 
@@ -175,7 +175,7 @@ DOMT_TEST(comparisons_are_few_for_each_message_and_bounded_for_a_single_one)
     static const uint32_t crowds[] = {10, 100, 1000, 20000};
 
     for (size_t i = 0; i < sizeof crowds / sizeof crowds[0]; i++)
-        check_few_comparisons(crowds[i]);
+        check_crowd_needs_few_comparisons(crowds[i]);
 }
 
 DOMT_SUITE(120)

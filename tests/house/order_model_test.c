@@ -105,7 +105,7 @@ static bool is_before_in_model(const known *other, const known *one)
 
 /* Take a message out of the model, and check that its turn had come. If `key` is not UINT32_MAX,
  * only messages with that key might be taken. */
-static void model_take(const letter *what, bool is_ask, uint32_t key)
+static void model_take_and_check_turn(const letter *what, bool is_ask, uint32_t key)
 {
     uint32_t at = index_in_model(what->number);
     const known *one = &waits[at];
@@ -122,7 +122,7 @@ static void model_take(const letter *what, bool is_ask, uint32_t key)
 
 /* Unstash in the model: the stashed messages come before all others, because they are the oldest
  * then. */
-static void model_put_back(void)
+static void model_unstash(void)
 {
     known sorted[WAITING];
     uint32_t length = 0;
@@ -191,12 +191,12 @@ static void send_to_itself_at_random(domus_stack *stack)
 
 static int handle_note_by_model(domus_stack *stack, void *self, const void *payload)
 {
-    model_take(payload, false, UINT32_MAX);
+    model_take_and_check_turn(payload, false, UINT32_MAX);
     send_to_itself_at_random(stack);
     return 0;
 }
 
-static int handle_ask_by_model(domus_stack *stack, void *self, const void *payload)
+static int reply_or_stash_ask_by_model(domus_stack *stack, void *self, const void *payload)
 {
     if (random_below(8) == 0) { /* stash the ask, in the model and in the actor */
         uint32_t at = index_in_model(((const letter *)payload)->number);
@@ -207,7 +207,7 @@ static int handle_ask_by_model(domus_stack *stack, void *self, const void *paylo
         waits[count++] = one;
         return 0;
     }
-    model_take(payload, true, UINT32_MAX);
+    model_take_and_check_turn(payload, true, UINT32_MAX);
     send_to_itself_at_random(stack);
     return domus_reply(stack, &done_type, NULL);
 }
@@ -229,7 +229,7 @@ static int take_received_from_model(domus_stack *stack, void *self, const domus_
             ck_assert(waits[i].aside || waits[i].letter.key != key_wanted);
         return 0;
     }
-    model_take(answer->payload, answer->type == &ask_type, key_wanted);
+    model_take_and_check_turn(answer->payload, answer->type == &ask_type, key_wanted);
     return answer->type == &ask_type ? domus_reply(stack, &done_type, NULL) : 0;
 }
 
@@ -241,7 +241,7 @@ static int receive_wanted_key_within(domus_stack *stack, void *within)
 static int unstash_all(domus_stack *stack, void *context)
 {
     domus_unstash(stack);
-    model_put_back();
+    model_unstash();
     return 0;
 }
 
@@ -256,7 +256,7 @@ static int become_with_other_order(domus_stack *stack, void *to)
 #define ROWS                                                                                       \
     (const domus_on[])                                                                             \
     {                                                                                              \
-        {&note_type, handle_note_by_model, 0}, {&ask_type, handle_ask_by_model, 0},                \
+        {&note_type, handle_note_by_model, 0}, {&ask_type, reply_or_stash_ask_by_model, 0},        \
             {&domt_call_type, domt_on_call_run_function, 0},                                       \
         {                                                                                          \
             NULL, NULL, 0                                                                          \
@@ -312,23 +312,23 @@ static void put_random_message(void)
         ck_assert_int_eq(domt_send_notice(world.managers[way], actor, &note_type, &what), 0);
     } else {
         asked++;
-        domt_send_call(world.managers[1], asker, ask_actor_with_letter, &what);
+        domt_send_function_to_call(world.managers[1], asker, ask_actor_with_letter, &what);
         (void)domt_iterate_home(world.managers[1]);
     }
     (void)domi_manager_take_arrivals(home_manager());
     model_add(what, way >= 2);
 }
 
-static void run_actor_for_messages(uint32_t messages)
+static void run_actor_for_so_many_messages(uint32_t messages)
 {
-    domi_manager_set_run_limit(home_manager(), messages);
+    domi_manager_set_messages_per_run(home_manager(), messages);
     (void)domt_run_state_queue(home_manager());
     (void)domt_iterate_home(world.managers[1]);
 }
 
 static void run_until_nothing_is_left(void)
 {
-    domi_manager_set_run_limit(home_manager(), 64);
+    domi_manager_set_messages_per_run(home_manager(), 64);
     domt_settle_world(&world);
 }
 
@@ -341,7 +341,7 @@ static void do_random_step(void)
     switch (random_below(64)) {
     case 0:
         send_call_as_event(unstash_all, NULL);
-        run_actor_for_messages(1 + random_below(12));
+        run_actor_for_so_many_messages(1 + random_below(12));
         break;
     case 1:
         key_wanted = random_below(40);
@@ -365,7 +365,7 @@ static void do_random_step(void)
     case 3:
         if (random_below(4) == 0) {
             send_call_as_event(become_with_other_order, behaviours[random_below(6)]);
-            run_actor_for_messages(1 + random_below(12));
+            run_actor_for_so_many_messages(1 + random_below(12));
         }
         break;
     case 4:
@@ -376,7 +376,7 @@ static void do_random_step(void)
         if (random_below(5) < 3)
             put_random_message();
         else
-            run_actor_for_messages(1 + random_below(3));
+            run_actor_for_so_many_messages(1 + random_below(3));
     }
     domi_house_check_lists(home_manager(), actor.house);
 }
@@ -387,8 +387,8 @@ static void run_random_walk(uint64_t seed)
     count = numbers = taken = answered = asked = 0;
     direction = 1;
     domt_world_open_without_belts(&world, 2);
-    actor = domt_spawn(domt_outside(&world), home_manager(), &up, NULL);
-    asker = domt_spawn(domt_outside(&world), world.managers[1], &domt_agent, NULL);
+    actor = domt_spawn(domt_outside_manager(&world), home_manager(), &up, NULL);
+    asker = domt_spawn(domt_outside_manager(&world), world.managers[1], &domt_agent, NULL);
     domt_settle_world(&world);
     for (int i = 0; i < OPERATIONS / WALKS; i++)
         do_random_step();

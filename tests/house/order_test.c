@@ -37,7 +37,7 @@ DOMT_TEST(asks_and_notices_share_one_order)
     DOMT_ORDERED_TELL(20);
     domt_ask_picker(10, 0);
     DOMT_ORDERED_TELL(30);
-    domt_tell(&domt_pick_urgent, 0);
+    domt_send_notice_to_picker(&domt_pick_urgent, 0);
     domt_ask_picker(40, 0);
     domt_ordered_settle_and_expect("u0 q10 20 30 q40 ");
     domt_pick_expect_answers("r10 r40 ");
@@ -65,7 +65,7 @@ DOMT_TEST(more_urgent_mail_that_comes_during_a_run_is_next)
 
     domt_ordered_open_world(0);
     DOMT_ORDERED_TELL(20, 30);
-    domt_begin_in_picker(send_to_itself, &five);
+    domt_send_call_to_picker(send_to_itself, &five);
     domt_ordered_settle_and_expect("u5 20 30 ");
     domt_pick_close_world();
 }
@@ -87,7 +87,7 @@ DOMT_TEST(replies_are_taken_before_sorted_mail)
     static const int64_t number = 99;
 
     domt_ordered_open_world(0);
-    domt_begin_in_picker(ask_asker, &number);
+    domt_send_call_to_picker(ask_asker, &number);
     domt_ordered_run_picker();
     (void)domt_iterate_home(domt_pick.world.managers[1]);
     DOMT_ORDERED_TELL(2, 1);
@@ -105,12 +105,12 @@ static int ask_other_actor_100_times(domus_stack *stack, void *number)
     return domus_wait_all(stack, domt_hear_nothing);
 }
 
-DOMT_TEST(places_of_a_run_are_kept_for_it_behind_replies)
+DOMT_TEST(places_of_a_run_are_kept_for_sorted_mail_behind_replies)
 {
     static const int64_t number = 99;
 
     domt_ordered_open_world(0);
-    domt_begin_in_picker(ask_other_actor_100_times, &number);
+    domt_send_call_to_picker(ask_other_actor_100_times, &number);
     domt_ordered_run_picker();
     (void)domt_iterate_home(domt_pick.world.managers[1]);
     (void)domt_iterate_home(domt_pick.world.managers[1]);
@@ -149,7 +149,7 @@ DOMT_TEST(comparison_that_is_no_order_loses_nothing)
         domt_ordered_open_world(0);
         domt_by_tens.order = orders[i];
         for (int64_t n = 0; n < 1000; n++)
-            domt_tell(&domt_pick_note, n);
+            domt_send_notice_to_picker(&domt_pick_note, n);
         domt_ordered_settle_picker();
         int64_t sum = 0;
         char *at = domt_pick.text;
@@ -166,7 +166,7 @@ DOMT_TEST(stop_lets_one_more_be_handled_and_the_others_are_dead_letters)
 {
     domt_ordered_open_world(0);
     for (int64_t n = 0; n < 100; n++)
-        domt_tell(&domt_pick_note, 99 - n);
+        domt_send_notice_to_picker(&domt_pick_note, 99 - n);
     domt_ask_picker(500, 0);
     domt_ordered_sort_mail();
     DOMT_ORDERED_TELL(700);
@@ -187,8 +187,8 @@ DOMT_TEST(stop_after_mail_lets_all_be_handled_that_came_before_it)
 {
     domt_ordered_open_world(0);
     DOMT_ORDERED_TELL(30, 20);
-    domt_begin_in_picker(stop_itself_after_mail, NULL);
-    domt_ordered_limit_runs(8);
+    domt_send_call_to_picker(stop_itself_after_mail, NULL);
+    domt_ordered_limit_messages_of_run(8);
     /* the actor asks for its stop behind its messages, which were all handled before */
     domt_ordered_run_picker();
     domt_ordered_settle_and_expect("20 30 ");
@@ -205,11 +205,12 @@ DOMT_TEST(stop_after_mail_comes_before_more_urgent_mail_that_was_put_later)
 {
     domt_ordered_open_world(0);
     DOMT_ORDERED_TELL(31, 32, 33, 34, 35, 36, 37, 38, 39, 20);
-    domt_send_call(domt_pick.world.managers[1], domt_pick.asker, stop_picker_after_mail, NULL);
+    domt_send_function_to_call(domt_pick.world.managers[1], domt_pick.asker, stop_picker_after_mail,
+                               NULL);
     (void)domt_iterate_home(domt_pick.world.managers[1]);
-    (void)domt_events(domt_ordered_home_of_picker());
+    (void)domt_take_arrivals_and_timers(domt_ordered_home_of_picker());
     DOMT_ORDERED_TELL(10);
-    domt_ordered_limit_runs(8);
+    domt_ordered_limit_messages_of_run(8);
     domt_ordered_run_picker();
     domt_ordered_expect_handled("20 31 32 33 34 35 36 37 ");
     domt_ask_picker(5, 0);
@@ -227,11 +228,11 @@ DOMT_TEST(bound_of_the_mailbox_holds_for_sorted_mail)
 
     domt_ordered_open_world(20);
     for (int64_t n = 0; n < 20; n++)
-        domt_tell(&domt_pick_note, 10 * n);
+        domt_send_notice_to_picker(&domt_pick_note, 10 * n);
     ck_assert_int_eq(
         domt_send_notice(domt_ordered_home_of_picker(), domt_pick.picker, &domt_pick_note, &number),
         -ENOBUFS);
-    domt_ordered_limit_runs(8);
+    domt_ordered_limit_messages_of_run(8);
     domt_ordered_run_picker();
     ck_assert_uint_eq(domt_pick.picker.house->mail, 12);
     ck_assert_uint_eq(domi_order_count_mail(domt_pick.picker.house), 12);
@@ -239,7 +240,7 @@ DOMT_TEST(bound_of_the_mailbox_holds_for_sorted_mail)
     domt_ordered_settle_picker();
     domt_pick.text[0] = '\0';
     for (int64_t n = 20; n > 0; n--)
-        domt_tell(&domt_pick_note, 10 * n);
+        domt_send_notice_to_picker(&domt_pick_note, 10 * n);
     ck_assert_int_eq(
         domt_send_notice(domt_ordered_home_of_picker(), domt_pick.picker, &domt_pick_note, &number),
         -ENOBUFS);
@@ -268,13 +269,13 @@ DOMT_TEST(ask_whose_asker_has_given_up_is_taken_out_of_sorted_mail)
     DOMT_ORDERED_TELL(10, 30);
     domt_ask_picker(20, 0);
     domus_address first = domt_pick.asker;
-    domt_pick.asker =
-        domt_spawn(domt_outside(&domt_pick.world), domt_pick.world.managers[1], &domt_agent, NULL);
+    domt_pick.asker = domt_spawn(domt_outside_manager(&domt_pick.world),
+                                 domt_pick.world.managers[1], &domt_agent, NULL);
     domt_ask_picker(21, 0);
     domt_ordered_sort_mail();
-    domt_begin_in_picker(raise_barrier_for_20_ms, NULL);
+    domt_send_call_to_picker(raise_barrier_for_20_ms, NULL);
     domt_ordered_run_picker();
-    ck_assert_int_eq(domi_house_ask_to_stop(domt_outside(&domt_pick.world), first), 0);
+    ck_assert_int_eq(domi_house_ask_to_stop(domt_outside_manager(&domt_pick.world), first), 0);
     /* the asker stops on home 1 and cancels its asks */
     (void)domt_iterate_home(domt_pick.world.managers[1]);
     ck_assert_uint_eq(house->mail, 4);
@@ -282,7 +283,7 @@ DOMT_TEST(ask_whose_asker_has_given_up_is_taken_out_of_sorted_mail)
     ck_assert_uint_eq(house->mail, 3);
     ck_assert_uint_eq(domi_order_count_mail(house), 3);
     domi_house_check_lists(domt_ordered_home_of_picker(), house);
-    domt_jump_time(&domt_pick.world, 20 * MS);
+    domt_advance_time_without_runs(&domt_pick.world, 20 * MS);
     domt_ordered_settle_and_expect("10 q21 30 ");
     ck_assert_ptr_nonnull(strstr(domt_pick.answers, "r21 "));
     ck_assert_ptr_null(strstr(domt_pick.answers, "r20 "));
@@ -295,7 +296,7 @@ DOMT_TEST(ask_that_has_expired_is_not_handled)
     DOMT_ORDERED_TELL(10);
     domt_ask_picker(20, 5 * MS);
     domt_ordered_sort_mail();
-    domt_jump_time(&domt_pick.world, 10 * MS);
+    domt_advance_time_without_runs(&domt_pick.world, 10 * MS);
     domt_ordered_run_picker(); /* the ask has expired, but nobody has cancelled it yet */
     domt_ordered_expect_handled("10 ");
     ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, asks_expired), 1);
@@ -308,7 +309,7 @@ DOMT_TEST(ask_that_has_expired_is_not_handled)
 DOMT_TEST(short_runs_take_mail_by_the_order)
 {
     domt_ordered_open_world(0);
-    domt_ordered_limit_runs(1);
+    domt_ordered_limit_messages_of_run(1);
     DOMT_ORDERED_TELL(40, 10, 41, 60);
     domt_ask_picker(20, 0);
     domt_ordered_settle_and_expect("10 q20 40 41 60 ");
@@ -361,7 +362,7 @@ DOMT_TEST(channels_actor_has_no_order)
     ck_assert_int_eq(domi_behaviour_check(&channels), 0);
     channels.order = domt_by_tens.order;
     ck_assert_int_eq(domi_behaviour_check(&channels), -EINVAL);
-    ck_assert_ptr_nonnull(strstr(domi_behaviour_fault(&channels), "`order`"));
+    ck_assert_ptr_nonnull(strstr(domi_behaviour_find_fault(&channels), "`order`"));
     domt_pick_close_world();
 }
 
@@ -374,7 +375,7 @@ DOMT_TEST(spawn_without_memory_for_the_order_fails)
     domt_ordered_open_world(0);
     do {
         domi_memory_fail_allocation_after(failures++, 0);
-        error = domi_house_spawn_without_parent(domt_outside(&domt_pick.world),
+        error = domi_house_spawn_without_parent(domt_outside_manager(&domt_pick.world),
                                                 domt_ordered_home_of_picker(), &domt_by_tens, NULL,
                                                 &address);
         domi_memory_fail_allocation_after(-1, 0);
@@ -383,7 +384,7 @@ DOMT_TEST(spawn_without_memory_for_the_order_fails)
     /* the allocations that failed: those of the family and of the order */
     ck_assert_uint_gt(failures, 2);
     domt_ordered_settle_picker();
-    ck_assert_int_eq(domi_house_ask_to_stop(domt_outside(&domt_pick.world), address), 0);
+    ck_assert_int_eq(domi_house_ask_to_stop(domt_outside_manager(&domt_pick.world), address), 0);
     domt_ordered_settle_picker();
     domt_pick_close_world();
 }

@@ -49,21 +49,22 @@ void domt_ordered_open_world(uint32_t mailbox_max)
     domt_by_tens_down.name = "by tens, down";
     domt_by_tens_down.order = compare_by_tens_downwards;
     domt_pick_open_world(mailbox_max, 0);
-    domt_pick.picker = domt_spawn(domt_outside(world), world->managers[0], &domt_by_tens, NULL);
+    domt_pick.picker =
+        domt_spawn(domt_outside_manager(world), world->managers[0], &domt_by_tens, NULL);
     domt_settle_world(world);
 }
 
-void domt_ordered_limit_runs(uint32_t messages)
+void domt_ordered_limit_messages_of_run(uint32_t messages)
 {
     for (uint32_t i = 0; i < domt_pick.world.homes; i++)
-        domi_manager_set_run_limit(domt_pick.world.managers[i], messages);
+        domi_manager_set_messages_per_run(domt_pick.world.managers[i], messages);
 }
 
 void domt_ordered_run_picker(void)
 {
     domi_manager *home = domt_pick.world.managers[0];
 
-    (void)domt_events(home);
+    (void)domt_take_arrivals_and_timers(home);
     (void)domt_run_state_queue(home);
 }
 
@@ -71,9 +72,9 @@ void domt_ordered_sort_mail(void)
 {
     uint32_t mail = domt_pick.picker.house->mail;
 
-    domt_ordered_limit_runs(8);
+    domt_ordered_limit_messages_of_run(8);
     for (uint32_t i = 0; i < 8; i++)
-        domt_begin_in_picker(domt_do_nothing, NULL);
+        domt_send_call_to_picker(domt_do_nothing, NULL);
     domt_ordered_run_picker();
     ck_assert_uint_eq(domt_pick.picker.house->mail, mail);
     ck_assert_uint_eq(domi_order_count_mail(domt_pick.picker.house), mail);
@@ -98,7 +99,7 @@ domi_manager *domt_ordered_home_of_picker(void)
 void domt_ordered_send_notes(const int64_t *numbers, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        domt_tell(&domt_pick_note, numbers[i]);
+        domt_send_notice_to_picker(&domt_pick_note, numbers[i]);
 }
 
 void domt_ordered_expect_handled(const char *expected)

@@ -27,7 +27,7 @@ void domt_ordered_expect_handled(const char *expected);
 void domt_ordered_settle_and_expect(const char *expected);
 
 /* Let one run of any house handle at most so many messages. */
-void domt_ordered_limit_runs(uint32_t messages);
+void domt_ordered_limit_messages_of_run(uint32_t messages);
 
 /* Let the picker's home take its arrivals, and run its state actors once. */
 void domt_ordered_run_picker(void);

@@ -43,7 +43,7 @@ void domt_owning_open_world(void)
     domt_owned = (domt_owning){0};
     domt_world_open(&domt_owned.world, 2);
     for (uint32_t i = 0; i < DOMT_OWNING_ACTORS; i++)
-        domt_owned.actors[i] = domt_spawn(domt_outside(&domt_owned.world),
+        domt_owned.actors[i] = domt_spawn(domt_outside_manager(&domt_owned.world),
                                           domt_owned.world.managers[i != 0], &behaviour, NULL);
     domt_settle_world(&domt_owned.world);
 }
@@ -56,7 +56,7 @@ void domt_owning_close_world(void)
     ck_assert_uint_eq(domt_owned.made, domt_owned.released + domt_owned.freed);
 }
 
-void *domt_owning_payload(const char *text)
+void *domt_owning_make_payload(const char *text)
 {
     static union {
         domt_owner owner;
@@ -77,7 +77,7 @@ void domt_free_text(char *text)
     domt_owned.freed++;
 }
 
-int domt_owning_hear_answer(domus_stack *stack, void *self, const domus_answer *answer)
+int domt_owning_count_and_check_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domt_owned.heard++;
     return domt_owned.hear != NULL ? domt_owned.hear(stack, answer) : 0;
@@ -86,20 +86,21 @@ int domt_owning_hear_answer(domus_stack *stack, void *self, const domus_answer *
 int domt_owning_notice_in_handler(domus_stack *stack, uint32_t to, const domus_type *type,
                                   const char *text)
 {
-    return domus_notice(stack, domt_owned.actors[to], type, domt_owning_payload(text));
+    return domus_notice(stack, domt_owned.actors[to], type, domt_owning_make_payload(text));
 }
 
 int domt_owning_ask_in_handler(domus_stack *stack, uint32_t to, const domus_type *type,
                                const char *text, uint64_t timeout_ns)
 {
-    return domus_ask_within(stack, domt_owned.actors[to], type, domt_owning_payload(text),
-                            timeout_ns, domt_owning_hear_answer);
+    return domus_ask_within(stack, domt_owned.actors[to], type, domt_owning_make_payload(text),
+                            timeout_ns, domt_owning_count_and_check_answer);
 }
 
 int domt_owning_add_ask_in_handler(domus_stack *stack, uint32_t to, const domus_type *type,
                                    const char *text, uint64_t tag)
 {
-    return domus_ask_add(stack, domt_owned.actors[to], type, domt_owning_payload(text), 0, tag);
+    return domus_ask_add(stack, domt_owned.actors[to], type, domt_owning_make_payload(text), 0,
+                         tag);
 }
 
 typedef struct order {

@@ -49,7 +49,7 @@ void domt_owning_open_world(void);
 void domt_owning_close_world(void);
 
 /* Make a payload with this text, large enough for each type; it is valid until the next call. */
-void *domt_owning_payload(const char *text);
+void *domt_owning_make_payload(const char *text);
 
 /* Free the text of a payload that a test has taken. */
 void domt_free_text(char *text);
@@ -66,7 +66,7 @@ void domt_owning_send_notice(uint32_t to, const domus_type *type, const char *te
 void domt_owning_send_ask(uint32_t to, const domus_type *type, const char *text);
 
 /* Send a payload or ask with it, from within a handler; the ask resumes in
- * domt_owning_hear_answer(). */
+ * domt_owning_count_and_check_answer(). */
 int domt_owning_notice_in_handler(domus_stack *stack, uint32_t to, const domus_type *type,
                                   const char *text);
 int domt_owning_ask_in_handler(domus_stack *stack, uint32_t to, const domus_type *type,
@@ -75,7 +75,7 @@ int domt_owning_add_ask_in_handler(domus_stack *stack, uint32_t to, const domus_
                                    const char *text, uint64_t tag);
 
 /* The resumed function of asks: it calls `hear`. */
-int domt_owning_hear_answer(domus_stack *stack, void *self, const domus_answer *answer);
+int domt_owning_count_and_check_answer(domus_stack *stack, void *self, const domus_answer *answer);
 
 /* Returns the text that the payload of an answer owns. */
 static inline char *domt_text_of_answer(const domus_answer *answer)

@@ -64,7 +64,8 @@ static void open_world(uint32_t homes)
     for (uint32_t i = 0; i <= homes; i++)
         world.managers[i]->directory.routers = &routers;
     for (uint32_t i = 0; i < ACTORS; i++)
-        actors[i] = domt_spawn(domt_outside(&world), world.managers[i % homes], &talking, NULL);
+        actors[i] =
+            domt_spawn(domt_outside_manager(&world), world.managers[i % homes], &talking, NULL);
     domt_settle_world(&world);
 }
 
@@ -174,7 +175,7 @@ static const deed ways[] = {cancel_conversation_of_asker, stop_itself};
 
 /* Call `test` for each way to give up, for each number of actors that pass the ask on, on four
  * threads and on one. */
-static void call_for_each_chain_of_actors(void (*test)(uint32_t from, deed give_up))
+static void run_test_for_each_chain_of_actors(void (*test)(uint32_t from, deed give_up))
 {
     for (uint32_t homes = 1; homes <= ACTORS; homes += ACTORS - 1) {
         for (uint32_t from = LAST; from >= 1; from--) {
@@ -200,7 +201,7 @@ static void check_cancel_of_sleeper(uint32_t from, deed give_up)
 
 DOMT_TEST(conversation_that_works_for_a_passed_ask_is_cancelled)
 {
-    call_for_each_chain_of_actors(check_cancel_of_sleeper);
+    run_test_for_each_chain_of_actors(check_cancel_of_sleeper);
 }
 
 static void check_cancel_of_keeper(uint32_t from, deed give_up)
@@ -210,9 +211,9 @@ static void check_cancel_of_keeper(uint32_t from, deed give_up)
     int result = 1;
 
     domt_run_as_actor(&world, actors[0], ask_as_planned, &asked);
-    ck_assert_uint_eq(domi_house_count_parked(actors[LAST].house), 1);
+    ck_assert_uint_eq(domi_house_count_parked_conversations(actors[LAST].house), 1);
     domt_run_as_actor(&world, actors[0], give_up, NULL);
-    ck_assert_uint_eq(domi_house_count_parked(actors[LAST].house), 0);
+    ck_assert_uint_eq(domi_house_count_parked_conversations(actors[LAST].house), 0);
     for (uint32_t i = 0; i < 3; i++) {
         domt_run_as_actor(&world, actors[LAST], uses[i], &result);
         ck_assert_int_eq(result, -ENOENT);
@@ -222,7 +223,7 @@ static void check_cancel_of_keeper(uint32_t from, deed give_up)
 
 DOMT_TEST(passed_ask_is_kept_no_more_when_its_asker_is_gone)
 {
-    call_for_each_chain_of_actors(check_cancel_of_keeper);
+    run_test_for_each_chain_of_actors(check_cancel_of_keeper);
 }
 
 /* Let the asker give up while the ask is on its way to the last actor: the cancel finds no holder
@@ -237,13 +238,13 @@ static void check_cancel_of_ask_on_its_way(uint32_t from, deed give_up)
     domt_run_as_actor(&world, actors[0], give_up, NULL);
     domt_pass_time(&world, 6 * MS);
     ck_assert_uint_eq(shown, from != LAST);
-    ck_assert_uint_eq(domi_house_count_parked(actors[LAST].house), 0);
+    ck_assert_uint_eq(domi_house_count_parked_conversations(actors[LAST].house), 0);
     shown = 1; /* the ask is released once, although nobody was shown it */
 }
 
 DOMT_TEST(ask_that_was_given_up_between_two_actors_is_cancelled_when_it_is_held)
 {
-    call_for_each_chain_of_actors(check_cancel_of_ask_on_its_way);
+    run_test_for_each_chain_of_actors(check_cancel_of_ask_on_its_way);
 }
 
 #define CROWD 5000u
@@ -255,7 +256,7 @@ static int check_all_are_cancelled(domus_stack *stack, void *self, const domus_a
     return 0;
 }
 
-static int ask_crowd_of_times(domus_stack *stack, void *context)
+static int ask_many_times_and_wait_for_all(domus_stack *stack, void *context)
 {
     const domt_call call = {keep_ask_of_handler, NULL};
 
@@ -270,7 +271,7 @@ DOMT_TEST(crowd_that_was_given_up_between_two_actors_is_cancelled)
 {
     open_world(ACTORS);
     domt_run_as_actor(&world, actors[LAST], raise_barrier_for_5_ms, NULL);
-    domt_run_as_actor(&world, actors[0], ask_crowd_of_times, NULL);
+    domt_run_as_actor(&world, actors[0], ask_many_times_and_wait_for_all, NULL);
     ck_assert_uint_eq(actors[LAST].house->mail, CROWD);
     domt_run_as_actor(&world, actors[0], cancel_conversation_of_asker, NULL);
     domt_pass_time(&world, 6 * MS);
@@ -286,13 +287,13 @@ static void check_cancel_of_stashed_ask(uint32_t from, deed give_up)
     ck_assert_uint_eq(actors[LAST].house->family->stashed, 1);
     domt_run_as_actor(&world, actors[0], give_up, NULL);
     ck_assert_uint_eq(actors[LAST].house->family->stashed, 0);
-    domt_run_as_actor(&world, actors[LAST], domt_do_unstash_all, NULL);
+    domt_run_as_actor(&world, actors[LAST], domt_unstash_all, NULL);
     ck_assert_uint_eq(shown, 1);
 }
 
 DOMT_TEST(passed_ask_that_was_put_aside_is_dropped)
 {
-    call_for_each_chain_of_actors(check_cancel_of_stashed_ask);
+    run_test_for_each_chain_of_actors(check_cancel_of_stashed_ask);
 }
 
 static int make_router_to_last_actor(domus_stack *stack, void *context)
@@ -312,7 +313,7 @@ static void check_cancel_behind_router(uint32_t from, deed give_up)
 
 DOMT_TEST(cancel_finds_an_ask_behind_a_router)
 {
-    call_for_each_chain_of_actors(check_cancel_behind_router);
+    run_test_for_each_chain_of_actors(check_cancel_behind_router);
 }
 
 /* Keep the ask, and forward the kept ask to an actor that works for it. */
@@ -325,15 +326,15 @@ static void check_cancel_of_ask_kept_and_passed(uint32_t from, deed give_up)
     domt_run_as_actor(&world, actors[LAST], forward_kept_ask, &result);
     ck_assert_int_eq(result, 0);
     ck_assert_uint_eq(shown, 2);
-    ck_assert_uint_eq(domi_house_count_parked(actors[OTHER].house), 1);
+    ck_assert_uint_eq(domi_house_count_parked_conversations(actors[OTHER].house), 1);
     domt_run_as_actor(&world, actors[0], give_up, NULL);
-    ck_assert_uint_eq(domi_house_count_parked(actors[OTHER].house), 0);
+    ck_assert_uint_eq(domi_house_count_parked_conversations(actors[OTHER].house), 0);
     shown = 1; /* the ask is released once */
 }
 
 DOMT_TEST(cancel_finds_an_ask_that_was_kept_and_then_passed_on)
 {
-    call_for_each_chain_of_actors(check_cancel_of_ask_kept_and_passed);
+    run_test_for_each_chain_of_actors(check_cancel_of_ask_kept_and_passed);
 }
 
 /* The asker has ended. The actor that keeps the ask answers it before it handles the cancel, which
@@ -345,9 +346,9 @@ DOMT_TEST(answer_before_the_cancel_finds_nobody_either)
 
     open_world(ACTORS);
     domt_run_as_actor(&world, actors[0], ask_as_planned, &asked);
-    domt_send_call(world.managers[0], actors[0], stop_itself, NULL);
+    domt_send_function_to_call(world.managers[0], actors[0], stop_itself, NULL);
     domt_let_home_work(world.managers[0]);
-    domt_send_call(world.managers[0], actors[LAST], reply_to_kept_if_wanted, &result);
+    domt_send_function_to_call(world.managers[0], actors[LAST], reply_to_kept_if_wanted, &result);
     domt_settle_world(&world);
     ck_assert_int_eq(result, -ENOENT);
     close_world();
@@ -360,16 +361,16 @@ DOMT_TEST(ask_is_cancelled_whose_asker_ends_before_it_hears_where_it_is)
     plan asked = {2, {keep_ask_of_handler, NULL}};
 
     open_world(ACTORS);
-    domt_send_call(world.managers[0], actors[0], ask_as_planned, &asked);
+    domt_send_function_to_call(world.managers[0], actors[0], ask_as_planned, &asked);
     for (uint32_t home = 0; home < ACTORS; home += home == 0 ? 2 : 1) {
         domt_let_home_work(world.managers[home]);
     }
-    ck_assert_uint_eq(domi_house_count_parked(actors[LAST].house), 1);
+    ck_assert_uint_eq(domi_house_count_parked_conversations(actors[LAST].house), 1);
     /* the asker stops in a run of one message, before it comes to its events */
     world.managers[0]->limits.messages_per_run_max = 1;
-    domt_send_call(world.managers[0], actors[0], stop_itself, NULL);
+    domt_send_function_to_call(world.managers[0], actors[0], stop_itself, NULL);
     domt_settle_world(&world);
-    ck_assert_uint_eq(domi_house_count_parked(actors[LAST].house), 0);
+    ck_assert_uint_eq(domi_house_count_parked_conversations(actors[LAST].house), 0);
     close_world();
 }
 
@@ -435,7 +436,7 @@ DOMT_TEST(cancel_meets_only_its_own_ask)
     domt_run_as_actor(&world, actors[0], cancel_conversation_of_asker, NULL);
     ck_assert_int_eq(holder_error, -ECANCELED);
     domt_run_as_actor(&world, actors[0], ask_as_planned, &kept_one);
-    ck_assert_uint_eq(domi_house_count_parked(actors[LAST].house), 1);
+    ck_assert_uint_eq(domi_house_count_parked_conversations(actors[LAST].house), 1);
     domt_run_as_actor(&world, actors[LAST], reply_to_kept_if_wanted, &result);
     ck_assert_int_eq(result, 0);
     ck_assert_int_eq(asked_error, 0);

@@ -17,7 +17,7 @@ static void open_actor_with_idle_time(uint64_t ms)
     const domus_spawn_options options = {.passivate_after_ns = ms * MS};
 
     domt_kin_open_world(2);
-    domt_kin_spawn_root_with(1, 0, &options);
+    domt_kin_spawn_root_with_options(1, 0, &options);
     domt_settle_world(&domt_kin_world);
 }
 
@@ -78,7 +78,7 @@ DOMT_TEST(message_and_end_of_the_idle_time_may_meet)
     open_actor_with_idle_time(10);
     pass_ms(9);
     /* the message and the end of the idle time come in the same turn: the actor goes on */
-    domt_jump_time(&domt_kin_world, 2 * MS);
+    domt_advance_time_without_runs(&domt_kin_world, 2 * MS);
     domt_kin_send_note(1);
     ck_assert_uint_eq(domt_kin_of[1].notes, 1);
     pass_ms(30);
@@ -151,8 +151,8 @@ DOMT_TEST(passivation_stops_children_and_cancels_conversations)
     open_actor_with_idle_time(10);
     (void)domt_kin_spawn_child(1, 2, 0, &domt_kin_hearing);
     (void)domt_kin_spawn_child(1, 3, 1, &domt_kin_hearing);
-    domt_kin_run_in_handler(1, domt_kin_do_sleep_for_a_day, NULL);
-    domt_kin_run_in_handler(1, domt_kin_do_ask_for_ever, &domt_kin_of[3].address);
+    domt_kin_run_in_handler(1, domt_kin_sleep_for_a_day, NULL);
+    domt_kin_run_in_handler(1, domt_kin_ask_address_for_ever, &domt_kin_of[3].address);
     pass_ms(12);
     ck_assert_int_eq(domt_kin_of[1].answer, -ECANCELED);
     ck_assert_uint_eq(domt_kin_count_houses(), 0);
@@ -164,8 +164,8 @@ DOMT_TEST(stop_meets_passivation)
     for (uint32_t from = 0; from < 3; from++) {
         open_actor_with_idle_time(10);
         pass_ms(9);
-        domt_jump_time(&domt_kin_world, 2 * MS);
-        domt_kin_stop_actor_by(domt_kin_world.managers[from], 1);
+        domt_advance_time_without_runs(&domt_kin_world, 2 * MS);
+        domt_kin_stop_actor_by_manager(domt_kin_world.managers[from], 1);
         ck_assert(!domt_kin_is_alive(1));
         ck_assert_uint_eq(domt_kin_of[1].stops, 1);
         ck_assert_uint_eq(domt_kin_world.managers[0]->timing.timers, 0);

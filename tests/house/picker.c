@@ -97,8 +97,10 @@ void domt_pick_open_world(uint32_t mailbox_max, uint32_t conversations_max)
     if (conversations_max != 0)
         world->config.scheduler.conversations_max = conversations_max;
     ck_assert_int_eq(domt_world_start(world), 0);
-    domt_pick.picker = domt_spawn(domt_outside(world), world->managers[0], &domt_picking, NULL);
-    domt_pick.asker = domt_spawn(domt_outside(world), world->managers[1], &domt_agent, NULL);
+    domt_pick.picker =
+        domt_spawn(domt_outside_manager(world), world->managers[0], &domt_picking, NULL);
+    domt_pick.asker =
+        domt_spawn(domt_outside_manager(world), world->managers[1], &domt_agent, NULL);
     domt_settle_world(world);
 }
 
@@ -107,7 +109,7 @@ void domt_pick_close_world(void)
     const domi_house *house = domt_pick.picker.house;
 
     ck_assert_uint_eq(house->asks, 0);
-    ck_assert_uint_eq(domi_house_count_parked(house), 0);
+    ck_assert_uint_eq(domi_house_count_parked_conversations(house), 0);
     ck_assert_uint_eq(house->mail, 0);
     ck_assert_uint_eq(house->marks & (DOMI_MARKS_HOLD | DOMI_MARK_FRESH), 0);
     ck_assert_uint_eq(house->home->timing.deadlines.count, 0);
@@ -126,7 +128,8 @@ void domt_pick_pass_ns(uint64_t ns)
 
 void domt_pick_stop_picker(void)
 {
-    ck_assert_int_eq(domi_house_ask_to_stop(domt_outside(&domt_pick.world), domt_pick.picker), 0);
+    ck_assert_int_eq(
+        domi_house_ask_to_stop(domt_outside_manager(&domt_pick.world), domt_pick.picker), 0);
     domt_pick_settle_world();
 }
 
@@ -142,7 +145,7 @@ void domt_pick_expect_answers(const char *answers)
     ck_assert_str_eq(domt_pick.answers, answers);
 }
 
-void domt_tell(const domus_type *type, int64_t number)
+void domt_send_notice_to_picker(const domus_type *type, int64_t number)
 {
     ck_assert_int_eq(domt_send_notice(domt_pick.world.managers[0], domt_pick.picker, type, &number),
                      0);
@@ -151,16 +154,16 @@ void domt_tell(const domus_type *type, int64_t number)
 void domt_send_notes_to_picker(int64_t first, int64_t last)
 {
     for (; first <= last; first++)
-        domt_tell(&domt_pick_note, first);
+        domt_send_notice_to_picker(&domt_pick_note, first);
 }
 
-void domt_begin_in_picker(int (*function)(domus_stack *, void *), const void *context)
+void domt_send_call_to_picker(int (*function)(domus_stack *, void *), const void *context)
 {
-    domt_send_call(domt_pick.world.managers[0], domt_pick.picker, function,
-                   (void *)(uintptr_t)context);
+    domt_send_function_to_call(domt_pick.world.managers[0], domt_pick.picker, function,
+                               (void *)(uintptr_t)context);
 }
 
-void domt_begin_in_picker_by_event(int (*function)(domus_stack *, void *), const void *context)
+void domt_send_call_to_picker_as_event(int (*function)(domus_stack *, void *), const void *context)
 {
     domi_manager *home = domt_pick.world.managers[0];
     domt_call call = {function, (void *)(uintptr_t)context};
@@ -199,7 +202,8 @@ void domt_ask_picker(int64_t number, uint64_t timeout_ns)
 {
     inquiry now = {number, timeout_ns};
 
-    domt_send_call(domt_pick.world.managers[1], domt_pick.asker, ask_picker_within, &now);
+    domt_send_function_to_call(domt_pick.world.managers[1], domt_pick.asker, ask_picker_within,
+                               &now);
     (void)domt_iterate_home(domt_pick.world.managers[1]);
     (void)domi_manager_take_arrivals(domt_pick.world.managers[0]);
 }
@@ -230,7 +234,7 @@ int domt_receive_by_pattern(domus_stack *stack, void *pattern)
     return domus_receive(stack, pattern, domt_write_received_and_end);
 }
 
-int domt_receive_by_reception(domus_stack *stack, void *reception)
+int domt_receive_as_ordered(domus_stack *stack, void *reception)
 {
     const domt_reception *now = reception;
 

@@ -46,15 +46,15 @@ void domt_pick_open_world(uint32_t mailbox_max, uint32_t conversations_max);
 void domt_pick_close_world(void);
 
 /* Put a message into the picker's mailbox as its home does, without a step of the picker.
- * domt_begin_in_picker() begins a conversation there by a notice, domt_begin_in_picker_by_event()
- * by an event. */
-void domt_tell(const domus_type *type, int64_t number);
+ * domt_send_call_to_picker() begins a conversation there by a notice, so asks that wait come before
+ * it if the picker has no order; domt_send_call_to_picker_as_event() begins one by an event. */
+void domt_send_notice_to_picker(const domus_type *type, int64_t number);
 void domt_send_notes_to_picker(int64_t first, int64_t last);
-void domt_begin_in_picker(int (*function)(domus_stack *, void *), const void *context);
-void domt_begin_in_picker_by_event(int (*function)(domus_stack *, void *), const void *context);
+void domt_send_call_to_picker(int (*function)(domus_stack *, void *), const void *context);
+void domt_send_call_to_picker_as_event(int (*function)(domus_stack *, void *), const void *context);
 
-/* Put the asker's question into the picker's inbox, without a step of the picker; a time-out of 0
- * is none. */
+/* Let the asker ask the picker, whose home takes the ask into its mailbox, without a step of the
+ * picker. A time-out of 0 is none. */
 void domt_ask_picker(int64_t number, uint64_t timeout_ns);
 
 /* Let the world of the picker settle, or so many ms of its time pass; or stop the picker from
@@ -68,14 +68,14 @@ void domt_pick_stop_picker(void);
 void domt_pick_expect_text(const char *text);
 void domt_pick_expect_answers(const char *answers);
 
-/* Write a number between two texts to the picker's text; or write the result of a receive, which
- * returns true if a message was received. */
+/* Write a number between two texts, and a space behind them, to the picker's text; or write the
+ * result of a receive, which returns true if a message was received. */
 void domt_pick_write_number(const char *before, int64_t number, const char *after);
 bool domt_write_received(const domus_answer *answer);
 /* a resumed function that writes the answer and ends the conversation */
 int domt_write_received_and_end(domus_stack *stack, void *self, const domus_answer *answer);
 
-/* Functions for domt_begin_in_picker(): receive once by the pattern `context`; or receive by a
+/* Functions for domt_send_call_to_picker(): receive once by the pattern `context`; or receive by a
  * pattern within a time, and resume in a function that the test gives. */
 typedef struct domt_reception {
     const domus_pattern *pattern;
@@ -84,6 +84,6 @@ typedef struct domt_reception {
 } domt_reception;
 
 int domt_receive_by_pattern(domus_stack *stack, void *pattern);
-int domt_receive_by_reception(domus_stack *stack, void *reception);
+int domt_receive_as_ordered(domus_stack *stack, void *reception);
 
 #endif

@@ -136,7 +136,7 @@ DOMT_TEST(pools_do_not_grow_while_messages_go_round)
     passing = (domus_behaviour){.name = "passing", .on = rows};
     domt_world_open(&world, 3);
     for (uint32_t i = 0; i < ACTORS; i++)
-        actors[i] = domt_spawn(domt_outside(&world), world.managers[i % 3], &passing, NULL);
+        actors[i] = domt_spawn(domt_outside_manager(&world), world.managers[i % 3], &passing, NULL);
     memcpy(first, &hops, sizeof hops);
     for (int round = 0; round < ROUNDS; round++) {
         /* some packets are also sent from outside, whose pools are refilled, too */
@@ -146,10 +146,10 @@ DOMT_TEST(pools_do_not_grow_while_messages_go_round)
                 0);
         domt_settle_world(&world);
         if (round == 4)
-            mapped = domt_mapped_bytes(&world);
+            mapped = domt_world_mapped_bytes(&world);
     }
     ck_assert_uint_eq(handled, (uint64_t)ROUNDS * PACKETS * HOPS);
-    ck_assert_uint_eq(domt_mapped_bytes(&world), mapped);
+    ck_assert_uint_eq(domt_world_mapped_bytes(&world), mapped);
     domt_end_clean_world(&world);
 }
 
@@ -160,7 +160,8 @@ DOMT_TEST(pools_do_not_grow_when_one_sends_and_another_frees)
     uint64_t mapped = 0;
 
     domt_world_open(&world, 2);
-    domus_address sink = domt_spawn(domt_outside(&world), world.managers[0], &domt_agent, NULL);
+    domus_address sink =
+        domt_spawn(domt_outside_manager(&world), world.managers[0], &domt_agent, NULL);
     domt_settle_world(&world);
     types[0] = (domus_type){.name = "lost", .size = 8};
     for (int round = 0; round < 50; round++) {
@@ -169,9 +170,9 @@ DOMT_TEST(pools_do_not_grow_when_one_sends_and_another_frees)
         (void)domt_iterate_home(world.managers[0]);
         domt_settle_world(&world);
         if (round == 1)
-            mapped = domt_mapped_bytes(&world);
+            mapped = domt_world_mapped_bytes(&world);
     }
-    ck_assert_uint_eq(domt_mapped_bytes(&world), mapped);
+    ck_assert_uint_eq(domt_world_mapped_bytes(&world), mapped);
     ck_assert_uint_eq(DOMT_SUM(&world, dead_letters), 250000);
     domt_world_end(&world);
 }
@@ -294,7 +295,7 @@ DOMT_TEST(each_invariant_of_a_pass_is_checked)
         (void)domi_pool_take_trim_step(home, now_ns += UINT64_C(100000000), 64);
     ck_assert(home->pool.slabs[DOMI_SLAB_64].trim != NULL && domi_trim_is_sound(home));
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        domt_check_aborts(break_trim_and_check, &cases[i].breaks, cases[i].text);
+        domt_check_child_aborts(break_trim_and_check, &cases[i].breaks, cases[i].text);
     domt_world_end(&world);
 }
 
@@ -326,12 +327,13 @@ static void send_note_between_all_threads(void)
     for (uint32_t from = 0; from < THREADS; from++) {
         for (uint32_t to = 0; to < THREADS; to++) {
             if (from != to)
-                ck_assert_int_eq(domt_belts_send_note_by(world.managers[from], talkers[to], 1), 0);
+                ck_assert_int_eq(
+                    domt_belts_send_note_by_manager(world.managers[from], talkers[to], 1), 0);
         }
     }
 }
 
-static uint64_t bytes_of_ring(domi_belt_ring ring)
+static uint64_t bytes_of_belt_ring(domi_belt_ring ring)
 {
     return ring.slots != NULL ? domi_memory_bytes_of_block(ring.slots) : 0;
 }
@@ -348,7 +350,7 @@ static uint64_t bytes_of_belts(void)
         for (uint32_t j = 0; j < THREADS; j++) {
             const domi_belt *belt = world.managers[i]->belts.to[j];
             if (belt != NULL)
-                bytes += domi_memory_bytes_of_block(belt) + bytes_of_ring(belt->filled);
+                bytes += domi_memory_bytes_of_block(belt) + bytes_of_belt_ring(belt->filled);
         }
     }
     return bytes;
@@ -364,7 +366,7 @@ static int64_t bytes_charged_to_receivers(void)
     return bytes;
 }
 
-DOMT_TEST(pairs_that_never_talked_take_a_pointer)
+DOMT_TEST(pairs_of_threads_that_never_talked_take_a_pointer)
 {
     open_world_of_talkers();
     ck_assert_uint_ge(bytes_of_belts(), THREADS * THREADS * sizeof(void *));
@@ -385,7 +387,7 @@ DOMT_TEST(threads_that_all_talk_to_all_take_little_and_give_it_back)
         /* the test turns off all belts, as a thread does before it parks */
         ck_assert(domi_belts_turn_all_off(world.managers[i]));
     for (int look = 0; look < 2; look++) {
-        domt_jump_time(&world, LONG_NS);
+        domt_advance_time_without_runs(&world, LONG_NS);
         for (uint32_t i = 0; i < THREADS; i++)
             domi_belts_free_unused_rings(world.managers[i]);
     }
@@ -399,12 +401,12 @@ DOMT_TEST(threads_that_all_talk_to_all_take_little_and_give_it_back)
 }
 
 /* One pair of threads is enough for this test, because each belt fills up by itself. */
-DOMT_TEST(full_belt_takes_all_slots_and_no_more)
+DOMT_TEST(full_belt_takes_the_memory_of_all_slots_and_no_more)
 {
     open_world_of_talkers();
     uint64_t before = bytes_of_belts();
     for (uint32_t i = 0; i < 4 * SLOTS; i++)
-        ck_assert_int_eq(domt_belts_send_note_by(world.managers[1], talkers[0], 1), 0);
+        ck_assert_int_eq(domt_belts_send_note_by_manager(world.managers[1], talkers[0], 1), 0);
     uint64_t full = (uint64_t)bytes_charged_to_receivers();
     fprintf(stderr, "a full belt: %.1f KiB, so %u: %.0f MiB\n", (double)full / 1024, PAIRS,
             (double)(full * PAIRS) / (double)MIB);

@@ -66,7 +66,7 @@ DOMT_TEST(m11_notices_are_refused_on_both_lanes_while_memory_is_critical)
     domt_end_clean_world(&world);
 }
 
-DOMT_TEST(stale_address_is_reported_as_such)
+DOMT_TEST(stale_address_is_reported_while_memory_is_critical)
 {
     open_world();
     domt_stop_actor_and_settle(&world, world.managers[0], one);
@@ -83,7 +83,7 @@ DOMT_TEST(stale_address_is_reported_as_such)
 static int heard_error;
 static unsigned heard;
 
-static int count_and_record_error(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_answer_and_record_error(domus_stack *stack, void *self, const domus_answer *answer)
 {
     heard_error = answer->error;
     heard++;
@@ -92,7 +92,7 @@ static int count_and_record_error(domus_stack *stack, void *self, const domus_an
 
 static int ask_with_counted_payload(domus_stack *stack, void *context)
 {
-    return domus_ask(stack, one, &domt_counted, "payload", count_and_record_error);
+    return domus_ask(stack, one, &domt_counted, "payload", count_answer_and_record_error);
 }
 
 DOMT_TEST(m11_a_refused_ask_resumes_with_ebusy)
@@ -103,7 +103,7 @@ DOMT_TEST(m11_a_refused_ask_resumes_with_ebusy)
         agents[i] = domt_spawn(world.managers[i], world.managers[i], &domt_agent, NULL);
     domt_settle_world(&world);
     for (uint32_t i = 0; i < 2; i++)
-        domt_send_call(world.managers[i], agents[i], ask_with_counted_payload, NULL);
+        domt_send_function_to_call(world.managers[i], agents[i], ask_with_counted_payload, NULL);
     set_simulated_memory_level(DOMUS_MEMORY_CRITICAL);
     /* the agents took their calls before, so they handle them now, and their asks fail */
     domt_settle_world(&world);
@@ -128,13 +128,13 @@ DOMT_TEST(m11_replies_exceptions_and_events_pass_while_memory_is_critical)
     /* an actor on the same home, which the actor under test reaches by the home lane */
     domus_address beside = domt_spawn_recorder(&world, 0, &log1);
     domt_run_as_actor(&world, one, arm_timer, NULL);
-    domt_send_inquiry(world.managers[0], one, other, 1);
-    domt_send_inquiry(world.managers[0], one, failing, 2);
-    domt_send_inquiry(world.managers[0], one, beside, 3);
+    domt_let_recorder_ask(world.managers[0], one, other, 1);
+    domt_let_recorder_ask(world.managers[0], one, failing, 2);
+    domt_let_recorder_ask(world.managers[0], one, beside, 3);
     while (domt_run_state_queue(world.managers[0]) == 0)
-        domt_events(world.managers[0]);
+        domt_take_arrivals_and_timers(world.managers[0]);
     set_simulated_memory_level(DOMUS_MEMORY_CRITICAL);
-    domt_jump_time(&world, 2 * MS);
+    domt_advance_time_without_runs(&world, 2 * MS);
     domt_settle_world(&world);
     ck_assert_uint_eq(domt_log_count_letter(&log0, 'r'), 2);
     ck_assert_uint_eq(domt_log_count_letter(&log0, 'x'), 1);
@@ -153,7 +153,7 @@ DOMT_TEST(a_stop_passes_while_memory_is_critical)
     open_world();
     domus_address agent = domt_spawn(world.managers[1], world.managers[1], &domt_agent, NULL);
     domt_settle_world(&world);
-    domt_send_call(world.managers[1], agent, stop_actor_under_test, NULL);
+    domt_send_function_to_call(world.managers[1], agent, stop_actor_under_test, NULL);
     set_simulated_memory_level(DOMUS_MEMORY_CRITICAL);
     domt_settle_world(&world);
     ck_assert_int_eq(send_note(1), -ESTALE);
@@ -224,7 +224,8 @@ static int send_type_until_refused(domus_stack *stack, void *type)
 static unsigned let_agent_send_until_refused(domus_address agent, const domus_type *type)
 {
     filled = 0;
-    domt_send_call(world.managers[1], agent, send_type_until_refused, (void *)(uintptr_t)type);
+    domt_send_function_to_call(world.managers[1], agent, send_type_until_refused,
+                               (void *)(uintptr_t)type);
     (void)domt_iterate_home(world.managers[1]);
     return filled;
 }
@@ -258,7 +259,7 @@ DOMT_TEST(memory_for_answers_and_events_may_exceed_the_bound)
     domus_address agent = open_world_with_memory_bound(1024 * KIB);
     (void)let_agent_send_until_refused(agent, &large);
     ck_assert_ptr_null(domi_message_new(world.managers[1], 60000));
-    ck_assert_int_eq(domi_message_explain_failure(world.managers[1]), -ENOBUFS);
+    ck_assert_int_eq(domi_message_error_of_failed_new(world.managers[1]), -ENOBUFS);
     domi_envelope *envelopes[3];
     for (uint32_t i = 0; i < 3; i++) {
         envelopes[i] = domi_envelope_new(world.managers[1], i == 0 ? 64 : i == 1 ? 500 : 60000);
@@ -272,7 +273,7 @@ DOMT_TEST(memory_for_answers_and_events_may_exceed_the_bound)
 
 /* --- the memory comes back ------------------------------------------------------------------- */
 
-static uint32_t steps_of_trim(uint64_t now_ns)
+static uint32_t count_steps_of_whole_trim(uint64_t now_ns)
 {
     uint32_t steps = 0;
 
@@ -296,17 +297,17 @@ DOMT_TEST(slabs_are_trimmed_a_second_after_they_have_grown)
     ck_assert_uint_gt(mapped, 8 * 1024 * KIB);
     uint64_t start_ns = manager->now_ns;
     /* the slab grew just now, so it is not trimmed for a second */
-    ck_assert_uint_eq(steps_of_trim(start_ns), 0);
-    ck_assert_uint_eq(steps_of_trim(start_ns + 999 * MS), 0);
-    ck_assert_uint_gt(steps_of_trim(start_ns + 1001 * MS), 0);
+    ck_assert_uint_eq(count_steps_of_whole_trim(start_ns), 0);
+    ck_assert_uint_eq(count_steps_of_whole_trim(start_ns + 999 * MS), 0);
+    ck_assert_uint_gt(count_steps_of_whole_trim(start_ns + 1001 * MS), 0);
     ck_assert_uint_lt(manager->pool.slabs[DOMI_SLAB_1088].mapped_bytes, mapped / 3);
     ck_assert_uint_eq(domi_counter_read(&manager->counters.trimmed_bytes),
                       mapped - manager->pool.slabs[DOMI_SLAB_1088].mapped_bytes);
     /* The memory is needed again at once after a trim, so the next trim waits longer. */
     fill_mailbox_and_handle_all(agent);
-    ck_assert_uint_eq(steps_of_trim(start_ns + 1100 * MS), 0);
-    ck_assert_uint_eq(steps_of_trim(start_ns + 2200 * MS), 0);
-    ck_assert_uint_gt(steps_of_trim(start_ns + 3200 * MS), 0);
+    ck_assert_uint_eq(count_steps_of_whole_trim(start_ns + 1100 * MS), 0);
+    ck_assert_uint_eq(count_steps_of_whole_trim(start_ns + 2200 * MS), 0);
+    ck_assert_uint_gt(count_steps_of_whole_trim(start_ns + 3200 * MS), 0);
     domt_end_clean_world(&world);
 }
 
@@ -319,18 +320,18 @@ DOMT_TEST(slabs_are_trimmed_sooner_while_memory_is_short)
     atomic_store(&level, DOMUS_MEMORY_HIGH);
     domi_manager_reread_memory_level(manager);
     uint64_t start_ns = manager->now_ns;
-    ck_assert_uint_eq(steps_of_trim(start_ns), 0);
+    ck_assert_uint_eq(count_steps_of_whole_trim(start_ns), 0);
     /* this trim gives nothing back, because no message was handled yet */
-    ck_assert_uint_gt(steps_of_trim(start_ns + 101 * MS), 0);
+    ck_assert_uint_gt(count_steps_of_whole_trim(start_ns + 101 * MS), 0);
     uint64_t mapped = manager->pool.slabs[DOMI_SLAB_1088].mapped_bytes;
     domt_settle_world(&world);
     atomic_store(&level, DOMUS_MEMORY_NORMAL);
     domi_manager_reread_memory_level(manager);
-    ck_assert_uint_gt(steps_of_trim(start_ns + 202 * MS), 0);
+    ck_assert_uint_gt(count_steps_of_whole_trim(start_ns + 202 * MS), 0);
     ck_assert_uint_lt(manager->pool.slabs[DOMI_SLAB_1088].mapped_bytes, mapped / 3);
     /* while memory is short, trims are tried again every second for a while */
-    ck_assert_uint_gt(steps_of_trim(start_ns + 1203 * MS), 0);
-    ck_assert_uint_gt(steps_of_trim(start_ns + 2204 * MS), 0);
+    ck_assert_uint_gt(count_steps_of_whole_trim(start_ns + 1203 * MS), 0);
+    ck_assert_uint_gt(count_steps_of_whole_trim(start_ns + 2204 * MS), 0);
     domt_world_end(&world);
 }
 
@@ -347,7 +348,7 @@ static void hold_envelopes(uint32_t from, uint32_t to)
 }
 
 /* Free all held envelopes but one of each `every`. */
-static void free_held_envelopes_but(uint32_t from, uint32_t to, uint32_t every)
+static void free_held_envelopes_but_each_nth(uint32_t from, uint32_t to, uint32_t every)
 {
     for (uint32_t i = from; i < to; i++) {
         if (i % every != 0)
@@ -363,13 +364,13 @@ DOMT_TEST(light_traffic_keeps_no_slab_from_being_trimmed)
     domi_manager *manager = world.managers[1];
     const domi_slab *slab = &manager->pool.slabs[DOMI_SLAB_64];
     hold_envelopes(1, HELD);
-    free_held_envelopes_but(1, HELD, HELD);
+    free_held_envelopes_but_each_nth(1, HELD, HELD);
     uint64_t mapped = slab->mapped_bytes;
     uint64_t now_ns = manager->now_ns;
     for (uint32_t ms = 0; ms < 5000; ms++, now_ns += MS) {
         (void)domi_pool_take_trim_step(manager, now_ns, DOMI_TRIM_BUSY);
         hold_envelopes(1, 2);
-        free_held_envelopes_but(1, 2, HELD);
+        free_held_envelopes_but_each_nth(1, 2, HELD);
     }
     ck_assert_uint_le(slab->mapped_bytes, mapped / 2);
     domt_world_end(&world);
@@ -383,7 +384,7 @@ DOMT_TEST(spare_bytes_are_never_below_zero)
     domi_manager *manager = world.managers[1];
     const domi_slab *slab = &manager->pool.slabs[DOMI_SLAB_64];
     hold_envelopes(0, HELD);
-    free_held_envelopes_but(0, HELD, 1000);
+    free_held_envelopes_but_each_nth(0, HELD, 1000);
     uint64_t now_ns = manager->now_ns;
     (void)domi_pool_take_trim_step(manager, now_ns, DOMI_TRIM_IDLE);
     while (slab->spare_bytes == 0)
@@ -393,7 +394,7 @@ DOMT_TEST(spare_bytes_are_never_below_zero)
     for (; slab->spare_bytes != 0; count++)
         hold_envelopes(count, count + 1);
     ck_assert_uint_le(domi_counter_read(&manager->memory.spare_bytes), slab->mapped_bytes);
-    free_held_envelopes_but(HELD, count, 2 * HELD);
+    free_held_envelopes_but_each_nth(HELD, count, 2 * HELD);
     for (uint32_t i = 0; i < HELD; i += 1000)
         domi_pool_free_object(manager, &held[i]->node);
     domt_world_end(&world);
@@ -405,7 +406,7 @@ DOMT_TEST(memory_that_is_taken_again_is_not_spare)
     domi_manager *manager = world.managers[1];
     uint64_t now_ns = manager->now_ns;
     hold_envelopes(0, HELD);
-    free_held_envelopes_but(0, HELD, 1000);
+    free_held_envelopes_but_each_nth(0, HELD, 1000);
     for (int i = 0; i < 1000; i++, now_ns += 100 * MS)
         (void)domi_pool_take_trim_step(manager, now_ns, DOMI_TRIM_IDLE);
     uint64_t spare = domi_counter_read(&manager->memory.spare_bytes);
@@ -427,7 +428,7 @@ static void learn_that_memory_is_not_critical(domi_meter *meter, size_t bytes)
     domi_manager_reread_memory_level(world.managers[0]);
 }
 
-DOMT_TEST(a_level_that_ends_while_something_is_passed_on_has_ended)
+DOMT_TEST(level_that_falls_while_mail_is_passed_on_is_not_raised_again)
 {
     domi_meter meter = {.grown = learn_that_memory_is_not_critical, .tight = 1};
 

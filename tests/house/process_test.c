@@ -50,8 +50,8 @@ static int fail_first_init(domus_stack *stack)
     return inits == 1 ? -EAGAIN : 0;
 }
 
-static int fail_step_with_number(domus_stack *stack, const domus_process_event *events,
-                                 uint32_t count, domus_process_output *out)
+static int fail_step_when_number_comes(domus_stack *stack, const domus_process_event *events,
+                                       uint32_t count, domus_process_output *out)
 {
     return count != 0 && events[0].data_type == &number_type ? -EIO : 0;
 }
@@ -59,7 +59,7 @@ static int fail_step_with_number(domus_stack *stack, const domus_process_event *
 DOMT_TEST(restart_closes_and_begins_again_with_the_same_input)
 {
     init_does = fail_first_init;
-    step_does = fail_step_with_number;
+    step_does = fail_step_when_number_comes;
     open_world_without_process(&supervisor);
     domt_run_as_actor(&world, agent, spawn_process_with_method, "count");
     ck_assert_uint_eq(inits, 2);
@@ -79,7 +79,7 @@ DOMT_TEST(restart_closes_and_begins_again_with_the_same_input)
 
 DOMT_TEST(error_of_a_step_ends_the_process_unless_somebody_restarts_it)
 {
-    step_does = fail_step_with_number;
+    step_does = fail_step_when_number_comes;
     open_world_with_process();
     send_to_process(&number_type, 1);
     domt_settle_world(&world);
@@ -156,14 +156,15 @@ DOMT_TEST(process_that_is_done_sends_its_value_and_ends)
     ck_assert_uint_eq(steps, 2);
     ck_assert_uint_eq(DOMT_SUM(&world, failures), 0);
     ck_assert_uint_eq(DOMT_SUM(&world, waits_lost), 0);
-    ck_assert_int_eq(domt_send_notice(domt_outside(&world), process, &number_type, &sum), -ESTALE);
+    ck_assert_int_eq(domt_send_notice(domt_outside_manager(&world), process, &number_type, &sum),
+                     -ESTALE);
     close_world_of_process();
 }
 
 /* --- without memory -------------------------------------------------------------------------- */
 
-static int be_done_with_two_events(domus_stack *stack, const domus_process_event *events,
-                                   uint32_t count, domus_process_output *out)
+static int be_done_when_two_events_come(domus_stack *stack, const domus_process_event *events,
+                                        uint32_t count, domus_process_output *out)
 {
     return count < 2 ? 0 : domus_process_done(out, &value_type, &sum);
 }
@@ -204,15 +205,15 @@ static bool run_process_without_allocation(int64_t n, int stay)
     error = 1;
     open_world_without_process(&spawner);
     domi_memory_fail_allocation_after(n, stay);
-    int sent = domt_send_notice(domt_outside(&world), agent, &domt_call_type, &order);
+    int sent = domt_send_notice(domt_outside_manager(&world), agent, &domt_call_type, &order);
     domt_settle_world(&world);
     if (sent == 0 && error == 0)
-        sent = domt_send_notice(domt_outside(&world), other, &domt_call_type, &question);
+        sent = domt_send_notice(domt_outside_manager(&world), other, &domt_call_type, &question);
     domt_settle_world(&world);
     if (sent == 0 && error == 0)
-        sent = domt_send_notice(domt_outside(&world), process, &large_type, (char[600]){7});
+        sent = domt_send_notice(domt_outside_manager(&world), process, &large_type, (char[600]){7});
     if (sent == 0 && error == 0)
-        sent = domt_send_notice(domt_outside(&world), process, &number_type, &number);
+        sent = domt_send_notice(domt_outside_manager(&world), process, &number_type, &number);
     domt_settle_world(&world);
     bool clean = value == 14;
     domi_memory_fail_allocation_after(-1, 0);
@@ -228,7 +229,7 @@ static bool run_process_without_allocation(int64_t n, int stay)
 
 DOMT_TEST(process_without_memory_ends_in_order)
 {
-    step_does = be_done_with_two_events;
+    step_does = be_done_when_two_events_come;
     for (int stay = 0; stay < 2; stay++) {
         int64_t n = 0;
         while (!run_process_without_allocation(n, stay))
@@ -286,8 +287,8 @@ DOMT_TEST(messages_of_any_type_are_events_and_asks_are_answered_later)
     close_world_of_process();
 }
 
-static int answer_no_event(domus_stack *stack, const domus_process_event *events, uint32_t count,
-                           domus_process_output *out)
+static int ignore_events_of_step(domus_stack *stack, const domus_process_event *events,
+                                 uint32_t count, domus_process_output *out)
 {
     ck_assert_uint_le(count, DOMUS_PROCESS_EVENTS_MAX);
     return 0;
@@ -295,7 +296,7 @@ static int answer_no_event(domus_stack *stack, const domus_process_event *events
 
 DOMT_TEST(events_of_one_turn_come_in_one_step_and_a_full_one_is_made_at_once)
 {
-    step_does = answer_no_event;
+    step_does = ignore_events_of_step;
     open_world_with_process();
     for (uint64_t i = 0; i < 10; i++)
         send_to_process(&number_type, i);
@@ -404,7 +405,7 @@ DOMT_TEST(stopped_process_makes_no_further_step_and_drops_what_it_gathered)
     step_does = yield_endless_sleeps;
     open_world_with_process();
     /* the turn with 8 events takes more than one run */
-    domi_manager_set_run_limit(world.managers[0], 4);
+    domi_manager_set_messages_per_run(world.managers[0], 4);
     for (uint64_t i = 0; i < 8; i++)
         send_to_process(&owned_type, i);
     (void)domi_manager_take_arrivals(world.managers[0]);
@@ -448,9 +449,9 @@ DOMT_TEST(publication_that_no_step_has_seen_is_dropped_once)
         world.managers[i]->directory.groups = &groups;
     domt_run_as_actor(&world, agent, spawn_process_with_method, "count");
     ck_assert_uint_eq(steps, 1);
-    domt_send_call(domt_outside(&world), agent, publish_owned_payload, NULL);
+    domt_send_function_to_call(domt_outside_manager(&world), agent, publish_owned_payload, NULL);
     domi_manager *home = world.managers[0];
-    (void)domt_events(home);
+    (void)domt_take_arrivals_and_timers(home);
     /* run the agent, then the shard: now the publication is in the mailbox of the process */
     for (uint32_t i = 0; i < 2; i++)
         (void)domi_house_run_and_settle(home,
@@ -475,7 +476,7 @@ static int become_behaviour_with_rules(domus_stack *stack, void *unused)
 
 DOMT_TEST(process_whose_spawner_got_rules_later_may_be_restarted)
 {
-    step_does = fail_step_with_number;
+    step_does = fail_step_when_number_comes;
     open_world_with_process();
     domt_run_as_actor(&world, agent, become_behaviour_with_rules, NULL);
     send_to_process(&number_type, 1);

@@ -133,8 +133,8 @@ static inline int spawn_process_with_method(domus_stack *stack, void *method)
 static inline void open_world_without_process(const domus_behaviour *behaviour)
 {
     domt_world_open(&world, 2);
-    agent = domt_spawn(domt_outside(&world), world.managers[0], behaviour, NULL);
-    other = domt_spawn(domt_outside(&world), world.managers[1], &domt_agent, NULL);
+    agent = domt_spawn(domt_outside_manager(&world), world.managers[0], behaviour, NULL);
+    other = domt_spawn(domt_outside_manager(&world), world.managers[1], &domt_agent, NULL);
     domt_settle_world(&world);
 }
 
@@ -164,7 +164,7 @@ static inline void send_to_process(const domus_type *type, uint64_t number)
 {
     uint64_t payload[75] = {number}; /* as large as the largest payload of the types */
 
-    ck_assert_int_eq(domt_send_notice(domt_outside(&world), process, type, payload), 0);
+    ck_assert_int_eq(domt_send_notice(domt_outside_manager(&world), process, type, payload), 0);
 }
 
 #endif

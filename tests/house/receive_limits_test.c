@@ -32,11 +32,11 @@ static int write_and_reply_to_received(domus_stack *stack, void *self, const dom
 DOMT_TEST(ask_that_was_received_is_answered_once)
 {
     domt_pick_open_world(0, 0);
-    domt_begin_in_picker(
-        domt_receive_by_reception,
+    domt_send_call_to_picker(
+        domt_receive_as_ordered,
         &(domt_reception){&domt_questions, DOMUS_FOR_EVER, write_and_reply_to_received});
     domt_pick_settle_world();
-    domt_tell(&domt_pick_note, 1);
+    domt_send_notice_to_picker(&domt_pick_note, 1);
     domt_ask_picker(4, 0);
     domt_pick_expect_text("(q4) 1 ");
     domt_pick_expect_answers("r40 ");
@@ -60,8 +60,8 @@ static int write_received_and_receive_again(domus_stack *stack, void *self,
 DOMT_TEST(received_ask_without_an_answer_fails_as_its_function_returns)
 {
     domt_pick_open_world(0, 0);
-    domt_begin_in_picker(
-        domt_receive_by_reception,
+    domt_send_call_to_picker(
+        domt_receive_as_ordered,
         &(domt_reception){&domt_questions, DOMUS_FOR_EVER, write_received_and_receive_again});
     domt_pick_settle_world();
     domt_ask_picker(1, 0);
@@ -97,8 +97,8 @@ static const domus_behaviour asked = {
 DOMT_TEST(conversation_that_was_asked_answers_what_it_received_first)
 {
     domt_pick_open_world(0, 0);
-    domt_pick.picker =
-        domt_spawn(domt_outside(&domt_pick.world), domt_pick.world.managers[0], &asked, NULL);
+    domt_pick.picker = domt_spawn(domt_outside_manager(&domt_pick.world),
+                                  domt_pick.world.managers[0], &asked, NULL);
     domt_pick_settle_world();
     domt_ask_picker(1, 0);
     domt_pick_settle_world();
@@ -128,15 +128,15 @@ static int reply_to_kept(domus_stack *stack, void *context)
 DOMT_TEST(received_ask_may_be_kept_while_its_conversation_receives_again)
 {
     domt_pick_open_world(0, 0);
-    domt_begin_in_picker(
-        domt_receive_by_reception,
+    domt_send_call_to_picker(
+        domt_receive_as_ordered,
         &(domt_reception){&domt_questions, DOMUS_FOR_EVER, write_received_and_keep_it});
     domt_pick_settle_world();
     domt_ask_picker(1, 0);
     domt_pick_expect_answers("");
-    domt_begin_in_picker_by_event(reply_to_kept, NULL);
+    domt_send_call_to_picker_as_event(reply_to_kept, NULL);
     domt_pick_expect_answers("r50 ");
-    domt_tell(&domt_pick_note, 7);
+    domt_send_notice_to_picker(&domt_pick_note, 7);
     domt_pick_expect_text("(q1) (7) ");
     domt_pick_close_world();
 }
@@ -144,14 +144,14 @@ DOMT_TEST(received_ask_may_be_kept_while_its_conversation_receives_again)
 DOMT_TEST(asks_are_received_before_notices)
 {
     domt_pick_open_world(0, 0);
-    domt_begin_in_picker_by_event(domt_receive_by_pattern, &domt_any);
-    domt_tell(&domt_pick_note, 1);
+    domt_send_call_to_picker_as_event(domt_receive_by_pattern, &domt_any);
+    domt_send_notice_to_picker(&domt_pick_note, 1);
     domt_ask_picker(2, 0);
-    domt_begin_in_picker_by_event(domt_receive_by_pattern, &domt_any);
+    domt_send_call_to_picker_as_event(domt_receive_by_pattern, &domt_any);
     /* the picker has handled messages, and has received none yet */
     (void)domt_iterate_home(domt_pick.world.managers[0]);
     domt_pick_settle_world();
-    domt_tell(&domt_pick_note, 3);
+    domt_send_notice_to_picker(&domt_pick_note, 3);
     domt_ask_picker(4, 0);
     domt_pick_expect_text("q2 1 (q4) (3) ");
     domt_pick_expect_answers("r2 x-42 ");
@@ -162,18 +162,18 @@ DOMT_TEST(asks_are_received_before_notices)
 DOMT_TEST(expired_ask_is_not_received)
 {
     domt_pick_open_world(0, 0);
-    domt_begin_in_picker(domt_receive_by_pattern, &domt_sevens);
+    domt_send_call_to_picker(domt_receive_by_pattern, &domt_sevens);
     domt_pick_settle_world();
     domt_ask_picker(1, 5 * MS);
     domt_ask_picker(2, 0);
     domt_pick_settle_world();
     domt_pick_pass_ns(6 * MS);
     domt_pick_expect_answers("x-110 ");
-    domt_begin_in_picker_by_event(domt_receive_by_pattern, &domt_questions);
+    domt_send_call_to_picker_as_event(domt_receive_by_pattern, &domt_questions);
     domt_pick_expect_text("(q2) ");
     ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, asks_expired), 1);
     ck_assert_uint_eq(domt_pick.releases, 1);
-    domt_tell(&domt_pick_note, 7);
+    domt_send_notice_to_picker(&domt_pick_note, 7);
     domt_pick_settle_world();
     domt_pick_close_world();
 }
@@ -192,7 +192,7 @@ static int ask_picker_and_remember(domus_stack *stack, void *number)
     return domus_ask(stack, domt_pick.picker, &domt_pick_question, number, expect_cancel);
 }
 
-static int cancel_inquiry(domus_stack *stack, void *context)
+static int cancel_conversation_of_inquiry(domus_stack *stack, void *context)
 {
     return domus_cancel(stack, inquiry);
 }
@@ -200,15 +200,15 @@ static int cancel_inquiry(domus_stack *stack, void *context)
 DOMT_TEST(ask_that_was_seen_and_then_withdrawn_does_not_hurt_the_search)
 {
     domt_pick_open_world(0, 0);
-    domt_begin_in_picker(domt_receive_by_pattern, &domt_sevens);
+    domt_send_call_to_picker(domt_receive_by_pattern, &domt_sevens);
     domt_run_as_actor(&domt_pick.world, domt_pick.asker, ask_picker_and_remember, &(int64_t){1});
-    domt_tell(&domt_pick_note, 2);
+    domt_send_notice_to_picker(&domt_pick_note, 2);
     domt_pick_settle_world();
-    domt_run_as_actor(&domt_pick.world, domt_pick.asker, cancel_inquiry, NULL);
+    domt_run_as_actor(&domt_pick.world, domt_pick.asker, cancel_conversation_of_inquiry, NULL);
     ck_assert_uint_eq(domt_pick.releases, 1);
     ck_assert_uint_eq(domt_pick.picker.house->mail, 1);
     domt_ask_picker(3, 0);
-    domt_tell(&domt_pick_note, 7);
+    domt_send_notice_to_picker(&domt_pick_note, 7);
     domt_pick_expect_text("(7) q3 2 ");
     domt_pick_close_world();
 }
@@ -235,7 +235,7 @@ static int stop_itself_and_receive_on(domus_stack *stack, void *self, const domu
 DOMT_TEST(stop_while_receiving_fails_the_receive_and_what_waits)
 {
     domt_pick_open_world(0, 0);
-    domt_begin_in_picker(domt_receive_by_pattern, &domt_sevens);
+    domt_send_call_to_picker(domt_receive_by_pattern, &domt_sevens);
     domt_pick_settle_world();
     domt_send_notes_to_picker(1, 3);
     domt_ask_picker(4, 0);
@@ -253,7 +253,7 @@ DOMT_TEST(actor_that_stops_itself_receives_at_most_one_more)
     static const domt_reception stopping = {&domt_any, DOMUS_FOR_EVER, stop_itself_and_receive_on};
 
     domt_pick_open_world(0, 0);
-    domt_begin_in_picker(domt_receive_by_reception, &stopping);
+    domt_send_call_to_picker(domt_receive_as_ordered, &stopping);
     domt_send_notes_to_picker(1, 9);
     domt_pick_expect_text("(1) x125 ");
     ck_assert_uint_eq(domt_pick.releases, 8);
@@ -261,7 +261,7 @@ DOMT_TEST(actor_that_stops_itself_receives_at_most_one_more)
     domt_pick_close_world();
 
     domt_pick_open_world(0, 0);
-    domt_begin_in_picker(domt_receive_by_reception, &stopping);
+    domt_send_call_to_picker(domt_receive_as_ordered, &stopping);
     domt_pick_settle_world();
     for (int64_t i = 1; i < 5; i++)
         domt_ask_picker(i, 0);
@@ -279,8 +279,8 @@ static int stop_picker_after_mail(domus_stack *stack, void *context)
 DOMT_TEST(stop_after_mail_ends_an_actor_that_receives_everything)
 {
     domt_pick_open_world(0, 0);
-    domt_begin_in_picker(
-        domt_receive_by_reception,
+    domt_send_call_to_picker(
+        domt_receive_as_ordered,
         &(domt_reception){&domt_any, DOMUS_FOR_EVER, write_all_received_until_error});
     domt_pick_settle_world();
     domt_send_notes_to_picker(1, 3);
@@ -293,11 +293,11 @@ DOMT_TEST(stop_after_mail_ends_an_actor_that_receives_everything)
 DOMT_TEST(stop_after_mail_waits_for_the_mail_that_a_receive_has_left)
 {
     domt_pick_open_world(0, 0);
-    domt_begin_in_picker(domt_receive_by_pattern, &domt_sevens);
+    domt_send_call_to_picker(domt_receive_by_pattern, &domt_sevens);
     domt_send_notes_to_picker(1, 3);
     domt_run_as_actor(&domt_pick.world, domt_pick.asker, stop_picker_after_mail, NULL);
     ck_assert_str_eq(domt_pick.text, "");
-    domt_tell(&domt_pick_note, 7);
+    domt_send_notice_to_picker(&domt_pick_note, 7);
     domt_pick_expect_text("(7) 1 2 3 ");
     ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, stops), 1);
     domt_pick_close_world();
@@ -310,7 +310,7 @@ DOMT_TEST(messages_that_no_pattern_takes_are_bounded_by_mailbox_max_and_counted)
     int64_t number = 0;
 
     domt_pick_open_world(8, 0);
-    domt_begin_in_picker(domt_receive_by_pattern, &domt_urgents);
+    domt_send_call_to_picker(domt_receive_by_pattern, &domt_urgents);
     domt_pick_settle_world();
     domt_send_notes_to_picker(1, 8);
     for (int i = 0; i < 5; i++)
@@ -332,13 +332,13 @@ DOMT_TEST(messages_that_no_pattern_takes_are_bounded_by_mailbox_max_and_counted)
 DOMT_TEST(receives_go_on_at_conversations_max)
 {
     domt_pick_open_world(0, 2);
-    domt_begin_in_picker_by_event(domt_receive_by_pattern, &domt_sevens);
-    domt_begin_in_picker_by_event(domt_receive_by_pattern, &domt_urgents);
+    domt_send_call_to_picker_as_event(domt_receive_by_pattern, &domt_sevens);
+    domt_send_call_to_picker_as_event(domt_receive_by_pattern, &domt_urgents);
     domt_pick_settle_world();
     ck_assert_uint_ne(domt_pick.picker.house->marks & DOMI_MARK_SATURATED, 0);
     domt_send_notes_to_picker(6, 7);
     domt_pick_settle_world();
-    domt_tell(&domt_pick_urgent, 8);
+    domt_send_notice_to_picker(&domt_pick_urgent, 8);
     domt_pick_expect_text("(7) (u8) 6 ");
     domt_pick_close_world();
 }
@@ -352,9 +352,9 @@ static int raise_barrier_and_sleep(domus_stack *stack, void *context)
 DOMT_TEST(receive_waits_behind_a_barrier_of_another_conversation)
 {
     domt_pick_open_world(0, 0);
-    domt_begin_in_picker_by_event(domt_receive_by_pattern, &domt_sevens);
+    domt_send_call_to_picker_as_event(domt_receive_by_pattern, &domt_sevens);
     domt_pick_settle_world();
-    domt_begin_in_picker_by_event(raise_barrier_and_sleep, NULL);
+    domt_send_call_to_picker_as_event(raise_barrier_and_sleep, NULL);
     domt_pick_settle_world();
     domt_send_notes_to_picker(6, 7);
     domt_pick_expect_text("");
@@ -369,7 +369,7 @@ DOMT_TEST(receive_waits_behind_a_barrier_of_another_conversation)
 static int raise_barrier_and_receive(domus_stack *stack, void *reception)
 {
     ck_assert_int_eq(domus_barrier(stack), 0);
-    return domt_receive_by_reception(stack, reception);
+    return domt_receive_as_ordered(stack, reception);
 }
 
 /* A barrier lets no asks and notices through, not even to a receive of the conversation that raised
@@ -380,10 +380,10 @@ DOMT_TEST(receive_under_the_own_barrier_ends_in_its_time)
     static const domt_reception wait = {&domt_any, 5 * MS, domt_write_received_and_end};
 
     domt_pick_open_world(0, 0);
-    domt_begin_in_picker(raise_barrier_and_receive, &look);
+    domt_send_call_to_picker(raise_barrier_and_receive, &look);
     domt_send_notes_to_picker(1, 2);
     domt_pick_expect_text("- 1 2 ");
-    domt_begin_in_picker(raise_barrier_and_receive, &wait);
+    domt_send_call_to_picker(raise_barrier_and_receive, &wait);
     domt_send_notes_to_picker(3, 4);
     domt_pick_expect_text("- 1 2 ");
     domt_pick_pass_ns(5 * MS);
@@ -397,7 +397,7 @@ DOMT_TEST(receive_without_memory_fails_and_changes_nothing)
 
     do {
         domt_pick_open_world(0, 0);
-        domt_begin_in_picker(domt_receive_by_pattern, &domt_sevens);
+        domt_send_call_to_picker(domt_receive_by_pattern, &domt_sevens);
         domt_send_notes_to_picker(6, 8);
         domi_memory_fail_allocation_after(count++, 1);
         domt_pick_settle_world();

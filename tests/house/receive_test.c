@@ -18,11 +18,11 @@
 DOMT_TEST(receive_takes_the_first_match_and_the_others_keep_their_order)
 {
     domt_pick_open_world(0, 0);
-    domt_begin_in_picker(domt_receive_by_pattern, &domt_sevens);
+    domt_send_call_to_picker(domt_receive_by_pattern, &domt_sevens);
     domt_send_notes_to_picker(1, 3);
-    domt_tell(&domt_pick_urgent, 7);
+    domt_send_notice_to_picker(&domt_pick_urgent, 7);
     domt_send_notes_to_picker(7, 8);
-    domt_tell(&domt_pick_note, 7);
+    domt_send_notice_to_picker(&domt_pick_note, 7);
     domt_pick_expect_text("(7) 1 2 3 u7 8 7 ");
     ck_assert_uint_eq(domt_pick.releases, 0);
     domt_pick_close_world();
@@ -31,15 +31,15 @@ DOMT_TEST(receive_takes_the_first_match_and_the_others_keep_their_order)
 DOMT_TEST(receive_waits_for_the_next_match_and_nothing_else_is_taken)
 {
     domt_pick_open_world(0, 0);
-    domt_begin_in_picker(domt_receive_by_pattern, &domt_sevens);
+    domt_send_call_to_picker(domt_receive_by_pattern, &domt_sevens);
     for (int64_t i = 1; i < 4; i++) {
-        domt_tell(&domt_pick_note, i);
+        domt_send_notice_to_picker(&domt_pick_note, i);
         domt_pick_expect_text("");
         ck_assert_uint_eq(domt_pick.picker.house->state, DOMI_WAITING);
     }
     /* the pattern has looked at each of the three messages once */
     ck_assert_uint_eq(domt_pick.looks, 3);
-    domt_tell(&domt_pick_note, 7);
+    domt_send_notice_to_picker(&domt_pick_note, 7);
     domt_pick_expect_text("(7) 1 2 3 ");
     domt_pick_close_world();
 }
@@ -49,10 +49,10 @@ DOMT_TEST(mailbox_longer_than_one_run_looks_at_is_searched_to_its_end)
     enum { MANY = 20000 };
 
     domt_pick_open_world(60000, 0);
-    domt_begin_in_picker(domt_receive_by_pattern, &domt_sevens);
+    domt_send_call_to_picker(domt_receive_by_pattern, &domt_sevens);
     for (int64_t i = 0; i < MANY; i++)
-        domt_tell(&domt_pick_note, 0);
-    domt_tell(&domt_pick_note, 7);
+        domt_send_notice_to_picker(&domt_pick_note, 0);
+    domt_send_notice_to_picker(&domt_pick_note, 7);
     while (domt_pick.text[0] == '\0')
         ck_assert_uint_ne(domt_iterate_home(domt_pick.world.managers[0]), 0);
     ck_assert_int_eq(strncmp(domt_pick.text, "(7) ", 4), 0);
@@ -83,10 +83,10 @@ DOMT_TEST(pattern_sees_the_frame_of_its_conversation)
     int64_t number = 3;
 
     domt_pick_open_world(0, 0);
-    domt_begin_in_picker_by_event(receive_number_in_frame, &number);
+    domt_send_call_to_picker_as_event(receive_number_in_frame, &number);
     domt_pick_settle_world();
     number = 2;
-    domt_begin_in_picker_by_event(receive_number_in_frame, &number);
+    domt_send_call_to_picker_as_event(receive_number_in_frame, &number);
     domt_pick_settle_world();
     domt_send_notes_to_picker(1, 4);
     domt_pick_expect_text("(2) (3) 1 4 ");
@@ -100,14 +100,14 @@ static const domt_reception within_5 = {&domt_sevens, 5 * MS, domt_write_receive
 DOMT_TEST(receive_within_a_time_fails_not_early_and_what_waits_is_handled)
 {
     domt_pick_open_world(0, 0);
-    domt_begin_in_picker(domt_receive_by_reception, &within_5);
+    domt_send_call_to_picker(domt_receive_as_ordered, &within_5);
     domt_send_notes_to_picker(1, 2);
     domt_pick_settle_world();
     domt_pick_pass_ns(5 * MS - 1);
     domt_pick_expect_text("");
     domt_pick_pass_ns(1);
     domt_pick_expect_text("- 1 2 ");
-    domt_tell(&domt_pick_note, 7);
+    domt_send_notice_to_picker(&domt_pick_note, 7);
     domt_pick_expect_text("- 1 2 7 ");
     domt_pick_close_world();
 }
@@ -115,12 +115,13 @@ DOMT_TEST(receive_within_a_time_fails_not_early_and_what_waits_is_handled)
 DOMT_TEST(receive_within_a_very_long_time_is_no_overflow)
 {
     domt_pick_open_world(0, 0);
-    domt_begin_in_picker(domt_receive_by_reception,
-                         &(domt_reception){&domt_sevens, UINT64_MAX, domt_write_received_and_end});
+    domt_send_call_to_picker(
+        domt_receive_as_ordered,
+        &(domt_reception){&domt_sevens, UINT64_MAX, domt_write_received_and_end});
     domt_pick_settle_world();
     domt_pick_pass_ns(10 * MS);
     domt_pick_expect_text("");
-    domt_tell(&domt_pick_note, 7);
+    domt_send_notice_to_picker(&domt_pick_note, 7);
     domt_pick_expect_text("(7) ");
     domt_pick_close_world();
 }
@@ -139,19 +140,19 @@ static const domt_reception flush = {&domt_any, 0, write_and_receive_without_wai
 DOMT_TEST(flush_takes_all_that_is_there_and_does_not_wait)
 {
     domt_pick_open_world(0, 0);
-    domt_begin_in_picker(domt_receive_by_reception, &flush);
+    domt_send_call_to_picker(domt_receive_as_ordered, &flush);
     domt_send_notes_to_picker(1, 200);
-    domt_tell(&domt_pick_urgent, 201);
+    domt_send_notice_to_picker(&domt_pick_urgent, 201);
     domt_pick_settle_world();
     ck_assert_int_eq(strncmp(domt_pick.text, "(1) (2) (3) ", 12), 0);
     ck_assert_ptr_nonnull(strstr(domt_pick.text, "(199) (200) (u201) - "));
     domt_pick.text[0] = '\0';
-    domt_tell(&domt_pick_note, 5);
+    domt_send_notice_to_picker(&domt_pick_note, 5);
     domt_pick_expect_text("5 ");
     domt_pick_close_world();
 }
 
-static int write_or_receive_any(domus_stack *stack, void *self, const domus_answer *answer)
+static int write_received_or_receive_any(domus_stack *stack, void *self, const domus_answer *answer)
 {
     if (answer->error != 0)
         return domus_receive(stack, &domt_any, domt_write_received_and_end);
@@ -161,26 +162,26 @@ static int write_or_receive_any(domus_stack *stack, void *self, const domus_answ
 /* A receive by priority: take an urgent message if there is one, else any message. */
 DOMT_TEST(priority_receive_takes_the_urgent_before_the_older)
 {
-    static const domt_reception by_priority = {&domt_urgents, 0, write_or_receive_any};
+    static const domt_reception by_priority = {&domt_urgents, 0, write_received_or_receive_any};
 
     domt_pick_open_world(0, 0);
-    domt_begin_in_picker(domt_receive_by_reception, &by_priority);
+    domt_send_call_to_picker(domt_receive_as_ordered, &by_priority);
     domt_send_notes_to_picker(1, 2);
-    domt_tell(&domt_pick_urgent, 3);
+    domt_send_notice_to_picker(&domt_pick_urgent, 3);
     domt_pick_expect_text("(u3) 1 2 ");
-    domt_begin_in_picker(domt_receive_by_reception, &by_priority);
+    domt_send_call_to_picker(domt_receive_as_ordered, &by_priority);
     domt_send_notes_to_picker(4, 5);
     domt_pick_expect_text("(u3) 1 2 (4) 5 ");
-    domt_begin_in_picker(domt_receive_by_reception, &by_priority);
+    domt_send_call_to_picker(domt_receive_as_ordered, &by_priority);
     domt_pick_settle_world();
-    domt_tell(&domt_pick_note, 6);
+    domt_send_notice_to_picker(&domt_pick_note, 6);
     domt_pick_expect_text("(u3) 1 2 (4) 5 (6) ");
     domt_pick_close_world();
 }
 
 static int receive_all_that_wait_in_mount(domus_stack *stack, void *self)
 {
-    return domt_receive_by_reception(stack, (void *)(uintptr_t)&flush);
+    return domt_receive_as_ordered(stack, (void *)(uintptr_t)&flush);
 }
 
 /* The mailbox is empty and no message comes, so only the time can end the receive. */
@@ -190,9 +191,10 @@ DOMT_TEST(looking_into_an_empty_mailbox_ends_also_from_an_event_and_at_mount)
                                              .on_mount = receive_all_that_wait_in_mount};
 
     domt_pick_open_world(0, 0);
-    domt_begin_in_picker_by_event(domt_receive_by_reception, &flush);
+    domt_send_call_to_picker_as_event(domt_receive_as_ordered, &flush);
     domt_pick_expect_text("- ");
-    (void)domt_spawn(domt_outside(&domt_pick.world), domt_pick.world.managers[0], &mounting, NULL);
+    (void)domt_spawn(domt_outside_manager(&domt_pick.world), domt_pick.world.managers[0], &mounting,
+                     NULL);
     domt_pick_expect_text("- - ");
     domt_pick_close_world();
 }
@@ -200,12 +202,12 @@ DOMT_TEST(looking_into_an_empty_mailbox_ends_also_from_an_event_and_at_mount)
 DOMT_TEST(world_may_end_when_a_receive_has_timed_out_and_was_not_resumed)
 {
     domt_pick_open_world(0, 0);
-    domt_begin_in_picker_by_event(domt_receive_by_reception, &within_5);
-    domt_begin_in_picker_by_event(domt_receive_by_pattern, &domt_urgents);
+    domt_send_call_to_picker_as_event(domt_receive_as_ordered, &within_5);
+    domt_send_call_to_picker_as_event(domt_receive_by_pattern, &domt_urgents);
     domt_pick_settle_world();
-    domt_tell(&domt_pick_note, 1);
+    domt_send_notice_to_picker(&domt_pick_note, 1);
     domt_pick_settle_world();
-    domt_jump_time(&domt_pick.world, 6 * MS);
+    domt_advance_time_without_runs(&domt_pick.world, 6 * MS);
     (void)domi_manager_fire_timers(domt_pick.world.managers[0]);
     ck_assert_ptr_nonnull(domt_pick.picker.house->tails[DOMI_EXCEPTION]);
     domt_world_end(&domt_pick.world);
@@ -218,22 +220,22 @@ DOMT_TEST(world_may_end_when_a_receive_has_timed_out_and_was_not_resumed)
 DOMT_TEST(several_receives_are_tried_in_the_order_in_which_they_began)
 {
     domt_pick_open_world(0, 0);
-    domt_begin_in_picker_by_event(domt_receive_by_reception, &within_5);
-    domt_begin_in_picker_by_event(domt_receive_by_pattern, &domt_any);
-    domt_begin_in_picker_by_event(domt_receive_by_pattern, &domt_urgents);
+    domt_send_call_to_picker_as_event(domt_receive_as_ordered, &within_5);
+    domt_send_call_to_picker_as_event(domt_receive_by_pattern, &domt_any);
+    domt_send_call_to_picker_as_event(domt_receive_by_pattern, &domt_urgents);
     domt_pick_settle_world();
-    ck_assert_uint_eq(domi_house_count_parked(domt_pick.picker.house), 3);
+    ck_assert_uint_eq(domi_house_count_parked_conversations(domt_pick.picker.house), 3);
     /* the first and the second receive could take this note; the first one does */
-    domt_tell(&domt_pick_note, 7);
+    domt_send_notice_to_picker(&domt_pick_note, 7);
     domt_pick_settle_world();
-    ck_assert_uint_eq(domi_house_count_parked(domt_pick.picker.house), 2);
+    ck_assert_uint_eq(domi_house_count_parked_conversations(domt_pick.picker.house), 2);
     /* the second and the third receive could take this urgent note; the second one does */
-    domt_tell(&domt_pick_urgent, 7);
-    domt_tell(&domt_pick_note, 1);
+    domt_send_notice_to_picker(&domt_pick_urgent, 7);
+    domt_send_notice_to_picker(&domt_pick_note, 1);
     domt_pick_expect_text("(7) (u7) ");
     /* only this message is left, which the third receive does not take */
     ck_assert_uint_eq(domt_pick.picker.house->mail, 1);
-    domt_tell(&domt_pick_urgent, 8);
+    domt_send_notice_to_picker(&domt_pick_urgent, 8);
     domt_pick_expect_text("(7) (u7) (u8) 1 ");
     domt_pick_close_world();
 }
@@ -241,19 +243,20 @@ DOMT_TEST(several_receives_are_tried_in_the_order_in_which_they_began)
 DOMT_TEST(new_receive_looks_at_what_the_others_have_left)
 {
     domt_pick_open_world(0, 0);
-    domt_begin_in_picker_by_event(domt_receive_by_pattern, &domt_sevens);
+    domt_send_call_to_picker_as_event(domt_receive_by_pattern, &domt_sevens);
     domt_pick_settle_world();
     domt_send_notes_to_picker(1, 2);
-    domt_tell(&domt_pick_urgent, 3);
+    domt_send_notice_to_picker(&domt_pick_urgent, 3);
     domt_pick_settle_world();
-    domt_begin_in_picker_by_event(domt_receive_by_pattern, &domt_urgents);
+    domt_send_call_to_picker_as_event(domt_receive_by_pattern, &domt_urgents);
     domt_pick_expect_text("(u3) ");
-    domt_tell(&domt_pick_note, 7);
+    domt_send_notice_to_picker(&domt_pick_note, 7);
     domt_pick_expect_text("(u3) (7) 1 2 ");
     domt_pick_close_world();
 }
 
-static int write_and_leave_next_receive(domus_stack *stack, void *self, const domus_answer *answer)
+static int write_and_end_while_receiving_next(domus_stack *stack, void *self,
+                                              const domus_answer *answer)
 {
     (void)domt_write_received(answer);
     ck_assert_int_eq(domus_receive(stack, &domt_any, domt_write_received_and_end), DOMUS_PARKED);
@@ -263,9 +266,9 @@ static int write_and_leave_next_receive(domus_stack *stack, void *self, const do
 DOMT_TEST(receive_of_a_conversation_that_ended_takes_nothing)
 {
     domt_pick_open_world(0, 0);
-    domt_begin_in_picker(
-        domt_receive_by_reception,
-        &(domt_reception){&domt_sevens, DOMUS_FOR_EVER, write_and_leave_next_receive});
+    domt_send_call_to_picker(
+        domt_receive_as_ordered,
+        &(domt_reception){&domt_sevens, DOMUS_FOR_EVER, write_and_end_while_receiving_next});
     domt_send_notes_to_picker(6, 8);
     domt_pick_expect_text("(7) 6 8 ");
     domt_pick_close_world();
@@ -276,7 +279,7 @@ static domus_conversation first;
 static int receive_and_remember_conversation(domus_stack *stack, void *reception)
 {
     ck_assert_int_eq(domus_conversation_of(stack, &first), 0);
-    return domt_receive_by_reception(stack, reception);
+    return domt_receive_as_ordered(stack, reception);
 }
 
 static int write_and_cancel_remembered(domus_stack *stack, void *self, const domus_answer *answer)
@@ -291,14 +294,14 @@ static int write_and_cancel_remembered(domus_stack *stack, void *self, const dom
 DOMT_TEST(resumed_receive_may_cancel_another_receive)
 {
     domt_pick_open_world(0, 0);
-    domt_begin_in_picker_by_event(receive_and_remember_conversation, &within_5);
-    domt_begin_in_picker_by_event(
-        domt_receive_by_reception,
+    domt_send_call_to_picker_as_event(receive_and_remember_conversation, &within_5);
+    domt_send_call_to_picker_as_event(
+        domt_receive_as_ordered,
         &(domt_reception){&domt_urgents, DOMUS_FOR_EVER, write_and_cancel_remembered});
     domt_pick_settle_world();
-    domt_tell(&domt_pick_note, 1);
-    domt_tell(&domt_pick_urgent, 2);
-    domt_tell(&domt_pick_note, 7);
+    domt_send_notice_to_picker(&domt_pick_note, 1);
+    domt_send_notice_to_picker(&domt_pick_urgent, 2);
+    domt_send_notice_to_picker(&domt_pick_note, 7);
     domt_pick_expect_text("(u2) x125 1 7 ");
     domt_pick_pass_ns(6 * MS);
     domt_pick_expect_text("(u2) x125 1 7 ");
@@ -336,12 +339,12 @@ static int ask_asker_then_raise_barrier(domus_stack *stack, void *context)
 DOMT_TEST(ask_that_waits_for_itself_leaves_the_mail_that_a_receive_has_seen)
 {
     domt_pick_open_world(0, 0);
-    domt_begin_in_picker_by_event(ask_asker_then_raise_barrier, NULL);
-    domt_begin_in_picker_by_event(domt_receive_by_pattern, &domt_sevens);
+    domt_send_call_to_picker_as_event(ask_asker_then_raise_barrier, NULL);
+    domt_send_call_to_picker_as_event(domt_receive_by_pattern, &domt_sevens);
     /* a run takes notices before events, so note 7 is handled before the receive begins */
-    domt_tell(&domt_pick_note, 7);
+    domt_send_notice_to_picker(&domt_pick_note, 7);
     domt_pick_settle_world();
-    domt_tell(&domt_pick_note, 1);
+    domt_send_notice_to_picker(&domt_pick_note, 1);
     domt_pick_settle_world();
     /* question 4 and note 1 wait in the mailbox, and the receive has looked at both */
     ck_assert_uint_eq(domt_pick.picker.house->mail, 2);
@@ -362,7 +365,7 @@ static bool is_number_7(const void *self, const void *frame, const domus_type *t
 static const domus_pattern seventh_question = {
     (const domus_type *const[]){&domt_pick_question, NULL}, is_number_7};
 
-static domi_node *last_seen_node(void)
+static domi_node *node_last_seen_by_receive(void)
 {
     return domt_pick.picker.house->family->seen[0];
 }
@@ -377,7 +380,7 @@ static int ask_picker_question_3(domus_stack *stack, void *context)
  * was removed. */
 static void expect_seventh_question_is_taken(const char *text)
 {
-    ck_assert_ptr_null(last_seen_node());
+    ck_assert_ptr_null(node_last_seen_by_receive());
     domt_ask_picker(7, 0);
     domt_pick_expect_text(text);
     domt_pick_close_world();
@@ -388,9 +391,9 @@ DOMT_TEST(receive_looks_anew_when_what_it_saw_last_was_cancelled)
     domt_pick_open_world(0, 0);
     domi_manager *there = domt_pick.world.managers[1];
     domus_address third = domt_spawn(there, there, &domt_agent, NULL);
-    domt_begin_in_picker(domt_receive_by_pattern, &seventh_question);
+    domt_send_call_to_picker(domt_receive_by_pattern, &seventh_question);
     domt_run_as_actor(&domt_pick.world, third, ask_picker_question_3, NULL);
-    ck_assert_ptr_nonnull(last_seen_node());
+    ck_assert_ptr_nonnull(node_last_seen_by_receive());
     ck_assert_int_eq(domi_house_ask_to_stop(there, third), 0);
     domt_pick_settle_world();
     ck_assert_uint_eq(domt_pick.picker.house->mail, 0);
@@ -400,10 +403,10 @@ DOMT_TEST(receive_looks_anew_when_what_it_saw_last_was_cancelled)
 DOMT_TEST(receive_looks_anew_when_what_it_saw_last_was_a_circle)
 {
     domt_pick_open_world(0, 0);
-    domt_begin_in_picker_by_event(ask_asker_then_raise_barrier, NULL);
-    domt_begin_in_picker(domt_receive_by_pattern, &seventh_question);
+    domt_send_call_to_picker_as_event(ask_asker_then_raise_barrier, NULL);
+    domt_send_call_to_picker(domt_receive_by_pattern, &seventh_question);
     domt_pick_settle_world();
-    ck_assert_ptr_nonnull(last_seen_node());
+    ck_assert_ptr_nonnull(node_last_seen_by_receive());
     domt_pick_pass_ns(6 * MS);
     ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, circles), 1);
     ck_assert_uint_eq(domt_pick.picker.house->mail, 0);

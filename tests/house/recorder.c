@@ -19,13 +19,13 @@ static void write_entry_to_log(void *self, char what, int64_t number)
     log->entries[log->count++] = (domt_entry){what, number};
 }
 
-static int on_note_write_n(domus_stack *stack, void *self, const void *number)
+static int on_note_log_letter_n(domus_stack *stack, void *self, const void *number)
 {
     write_entry_to_log(self, 'n', *(const int64_t *)number);
     return 0;
 }
 
-static int on_question_write_a_and_reply(domus_stack *stack, void *self, const void *number)
+static int on_question_log_letter_a_and_reply(domus_stack *stack, void *self, const void *number)
 {
     const domt_recorder *recorder = self;
 
@@ -35,7 +35,7 @@ static int on_question_write_a_and_reply(domus_stack *stack, void *self, const v
     return domus_reply(stack, &domt_answer, number);
 }
 
-static int write_r_or_x_of_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int log_answer_as_letter_r_or_x(domus_stack *stack, void *self, const domus_answer *answer)
 {
     if (answer->error != 0)
         write_entry_to_log(self, 'x', answer->error);
@@ -48,10 +48,11 @@ static int on_inquiry_ask(domus_stack *stack, void *self, const void *inquiry_)
 {
     const domt_inquiry *inquiry = inquiry_;
 
-    return domus_ask(stack, inquiry->to, &domt_question, &inquiry->number, write_r_or_x_of_answer);
+    return domus_ask(stack, inquiry->to, &domt_question, &inquiry->number,
+                     log_answer_as_letter_r_or_x);
 }
 
-static int on_tick_write_e(domus_stack *stack, void *self, const void *number)
+static int on_tick_log_letter_e(domus_stack *stack, void *self, const void *number)
 {
     write_entry_to_log(self, 'e', *(const int64_t *)number);
     return 0;
@@ -72,10 +73,10 @@ const domus_behaviour domt_recording = {
     .name = "recorder",
     .kind = DOMUS_STATE,
     .state_size = sizeof(domt_recorder),
-    .on = (const domus_on[]){{&domt_note, on_note_write_n, 0},
-                             {&domt_question, on_question_write_a_and_reply, 0},
+    .on = (const domus_on[]){{&domt_note, on_note_log_letter_n, 0},
+                             {&domt_question, on_question_log_letter_a_and_reply, 0},
                              {&domt_inquire, on_inquiry_ask, 0},
-                             {&domt_tick, on_tick_write_e, 0},
+                             {&domt_tick, on_tick_log_letter_e, 0},
                              {&domt_call_type, domt_on_call_run_function, 0},
                              {0}},
     .on_mount = on_mount_count_in_log,
@@ -86,7 +87,7 @@ domus_address domt_spawn_recorder(domt_world *world, uint32_t home, domt_log *lo
 {
     domt_recorder recorder = {.log = log};
     domus_address address =
-        domt_spawn(domt_outside(world), world->managers[home], &domt_recording, &recorder);
+        domt_spawn(domt_outside_manager(world), world->managers[home], &domt_recording, &recorder);
 
     domt_settle_world(world);
     return address;
@@ -105,7 +106,8 @@ void domt_send_note(domi_manager *from, domus_address to, int64_t number)
     ck_assert_int_eq(domt_send_notice(from, to, &domt_note, &number), 0);
 }
 
-void domt_send_inquiry(domi_manager *from, domus_address asker, domus_address to, int64_t number)
+void domt_let_recorder_ask(domi_manager *from, domus_address asker, domus_address to,
+                           int64_t number)
 {
     domt_inquiry inquiry = {to, number};
 
@@ -130,7 +132,7 @@ int64_t domt_log_sum_of_letter(const domt_log *log, char what)
     return sum;
 }
 
-const char *domt_log_letters_from(const domt_log *log, uint32_t first)
+const char *domt_log_letters_from_entry(const domt_log *log, uint32_t first)
 {
     static char text[DOMT_LOG_MAX + 1];
     uint32_t length = 0;

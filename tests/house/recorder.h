@@ -53,7 +53,8 @@ domus_address domt_spawn_failing_recorder(domt_world *world, uint32_t home, domt
 /* Send a note or an inquiry from the thread of `from`, without a sender; a refusal fails the
  * test. */
 void domt_send_note(domi_manager *from, domus_address to, int64_t number);
-void domt_send_inquiry(domi_manager *from, domus_address asker, domus_address to, int64_t number);
+void domt_let_recorder_ask(domi_manager *from, domus_address asker, domus_address to,
+                           int64_t number);
 
 /* Return how many entries of the log have the letter `what`, and the sum of their numbers. */
 uint32_t domt_log_count_letter(const domt_log *log, char what);
@@ -61,6 +62,6 @@ int64_t domt_log_sum_of_letter(const domt_log *log, char what);
 
 /* Returns the letters of the log from entry `first` on as text, which is valid until the next
  * call. */
-const char *domt_log_letters_from(const domt_log *log, uint32_t first);
+const char *domt_log_letters_from_entry(const domt_log *log, uint32_t first);
 
 #endif

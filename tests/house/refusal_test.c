@@ -49,7 +49,7 @@ DOMT_TEST(m11_home_lane_refuses_at_mailbox_max)
     ck_assert_uint_eq(DOMT_SUM(&world, refusals), 1);
     ck_assert_int_eq(domt_send_notice(world.managers[0], one, &domt_counted, "payload"), -ENOBUFS);
     ck_assert_int_eq(domt_send_notice(world.managers[1], one, &domt_counted, "payload"), -ENOBUFS);
-    ck_assert_int_eq(domt_send_notice(domt_outside(&world), one, &domt_counted, "payload"),
+    ck_assert_int_eq(domt_send_notice(domt_outside_manager(&world), one, &domt_counted, "payload"),
                      -ENOBUFS);
     ck_assert_uint_eq(DOMT_SUM(&world, refusals), 4);
     ck_assert_uint_eq(domt_releases, 0); /* the refused notice leaves its payload with the caller */
@@ -77,7 +77,7 @@ DOMT_TEST(m11_inbox_lane_refuses_at_mailbox_max)
     domt_world_end(&world);
 }
 
-DOMT_TEST(m11_both_lanes_together_are_bounded)
+DOMT_TEST(m11_home_and_inbox_lane_together_are_bounded)
 {
     open_world();
     unsigned taken =
@@ -96,7 +96,7 @@ DOMT_TEST(m11_both_lanes_together_are_bounded)
     domt_world_end(&world);
 }
 
-DOMT_TEST(m11_recovers_below_half)
+DOMT_TEST(m11_full_mailbox_takes_messages_again_below_half)
 {
     open_world();
     (void)count_notes_until_refused(world.managers[0]);
@@ -112,7 +112,7 @@ DOMT_TEST(m11_recovers_below_half)
     domt_world_end(&world);
 }
 
-DOMT_TEST(m11_stays_full_above_half)
+DOMT_TEST(m11_full_mailbox_stays_full_above_half)
 {
     domt_world_init(&world, 1);
     world.config.scheduler.mailbox_max = MAX;
@@ -183,13 +183,13 @@ DOMT_TEST(m11_replies_exceptions_and_events_are_never_refused)
     domus_address failing = domt_spawn_failing_recorder(&world, 1, &log1);
     domt_run_as_actor(&world, one, arm_timers_of_1_ms, &events);
     for (unsigned i = 0; i < 2 * MAX; i++) {
-        domt_send_inquiry(world.managers[0], one, i % 2 == 0 ? other : failing, i);
+        domt_let_recorder_ask(world.managers[0], one, i % 2 == 0 ? other : failing, i);
         (void)domt_run_state_queue(world.managers[0]);
     }
     domt_let_home_work(world.managers[1]);
     ck_assert_uint_eq(atomic_load(&one.house->inbox) >> 48, 2 * MAX);
     ck_assert_uint_eq(count_notes_until_refused(world.managers[0]), 0);
-    domt_jump_time(&world, 2 * MS);
+    domt_advance_time_without_runs(&world, 2 * MS);
     ck_assert_uint_eq(domi_manager_fire_timers(world.managers[0]), 3 * MAX);
     (void)domi_manager_take_arrivals(world.managers[0]);
     /* messages that are never refused take no room from those that may be */

@@ -64,13 +64,14 @@ static bool are_bytes_their_indices(const unsigned char *bytes, size_t size)
     return true;
 }
 
-static int check_payload_of_odd_size(domus_stack *stack, void *self, const void *payload)
+static int record_whether_odd_payload_is_whole(domus_stack *stack, void *self, const void *payload)
 {
     life.is_whole = are_bytes_their_indices(payload, sizeof(odd));
     return 0;
 }
 
-static int check_large_payload_and_reply(domus_stack *stack, void *self, const void *payload)
+static int record_whether_large_is_whole_and_reply(domus_stack *stack, void *self,
+                                                   const void *payload)
 {
     life.is_whole = are_bytes_their_indices(payload, sizeof(large));
     (void)domus_reply(stack, &domt_plain, &life.value);
@@ -82,8 +83,8 @@ static const domus_behaviour behaviour = {
     .on_mount = on_mount_record_life,
     .on_stop = on_stop_count_end_of_life,
     .on = (const domus_on[]){{&domt_word, record_word_and_reply, 0},
-                             {&odd_type, check_payload_of_odd_size, 0},
-                             {&large_type, check_large_payload_and_reply, 0},
+                             {&odd_type, record_whether_odd_payload_is_whole, 0},
+                             {&large_type, record_whether_large_is_whole_and_reply, 0},
                              {0}}};
 static const domus_grain_kind kind = {.name = "spread", .behaviour = &behaviour};
 
@@ -187,7 +188,7 @@ static int pass_kept_ask_to_grain(domus_stack *stack, void *unused)
     return 0;
 }
 
-static void set_key_of_next_deed(const char *key, uint64_t *value)
+static void set_key_and_payload_of_next_send(const char *key, uint64_t *value)
 {
     now = (doing){.key = key, .type = &domt_word, .payload = value};
     now.part = (uint32_t)domus_remote_part_of(spread, key);
@@ -196,7 +197,7 @@ static void set_key_of_next_deed(const char *key, uint64_t *value)
 /* Tell this system that it has the part to which the key belongs, with a fence. */
 static void give_part_to_this_system(const char *key, uint64_t fence)
 {
-    set_key_of_next_deed(key, &(uint64_t){0});
+    set_key_and_payload_of_next_send(key, &(uint64_t){0});
     now.value = fence;
     domt_run_as_agent(0, set_fence_of_part, NULL);
 }
@@ -204,12 +205,12 @@ static void give_part_to_this_system(const char *key, uint64_t fence)
 /* --- tests -------------------------------------------------------------------------------------
  */
 
-DOMT_TEST(messages_come_to_the_gateway_of_the_sender)
+DOMT_TEST(messages_to_grains_come_to_the_gateway_of_the_sender)
 {
     uint64_t value = 42;
 
     open_world();
-    set_key_of_next_deed("17", &value);
+    set_key_and_payload_of_next_send("17", &value);
     domt_run_as_agent(1, notify_grain, NULL);
     ck_assert_uint_eq(domt_carried_by[1].notices, 1);
     ck_assert_uint_eq(domt_carried_by[0].notices, 0);
@@ -235,7 +236,7 @@ DOMT_TEST(a_kept_ask_is_passed_on_if_the_part_has_a_fence)
     uint64_t value = 7;
 
     open_world();
-    set_key_of_next_deed("17", &value);
+    set_key_and_payload_of_next_send("17", &value);
     domt_run_as_agent(1, ask_grain, NULL);
     now.kept = domt_carried_by[1].kept[0];
     now.expected = -EHOSTDOWN;
@@ -260,7 +261,7 @@ DOMT_TEST(an_open_part_needs_no_gateway)
 {
     open_world();
     give_part_to_this_system("17", 3);
-    set_key_of_next_deed("17", &(uint64_t){5});
+    set_key_and_payload_of_next_send("17", &(uint64_t){5});
     domt_run_as_gateway(0, open_part, NULL);
     domt_run_as_agent(0, notify_grain, NULL);
     ck_assert_uint_eq(domt_carried_by[0].notices, 0);
@@ -291,7 +292,7 @@ static int notify_grain_and_refuse_open(domus_stack *stack, void *unused)
 DOMT_TEST(a_part_is_not_opened_while_mail_waits_for_the_gateway)
 {
     open_world();
-    set_key_of_next_deed("17", &(uint64_t){5});
+    set_key_and_payload_of_next_send("17", &(uint64_t){5});
     domt_run_as_gateway(0, notify_grain_and_refuse_open, NULL);
     domt_run_as_gateway(0, open_part, NULL);
     close_world();
@@ -304,7 +305,7 @@ DOMT_TEST(payloads_of_any_size_stay_whole)
 
     open_world();
     give_part_to_this_system("a", 1);
-    set_key_of_next_deed("a", NULL);
+    set_key_and_payload_of_next_send("a", NULL);
     for (size_t i = 0; i < sizeof big.bytes; i++)
         big.bytes[i] = (unsigned char)i;
     memcpy(small.bytes, big.bytes, sizeof small.bytes);
@@ -352,12 +353,12 @@ DOMT_TEST(other_nodes_reach_a_grain_whose_part_is_here)
 
     open_world();
     domus_address far = domt_remote_address(1, 0);
-    set_key_of_next_deed("b", &value);
+    set_key_and_payload_of_next_send("b", &value);
     now.expected = -EHOSTDOWN;
     domt_run_as_gateway(0, send_to_grain_as_remote_actor, &far);
     ck_assert_int_eq(domt_carried_by[0].answer_error, -EHOSTDOWN);
     give_part_to_this_system("b", 4);
-    set_key_of_next_deed("b", &value);
+    set_key_and_payload_of_next_send("b", &value);
     domt_run_as_gateway(0, send_to_grain_as_remote_actor, &far);
     ck_assert_uint_eq(life.notices, 1);
     ck_assert_uint_eq(life.asks, 1);
@@ -399,7 +400,7 @@ DOMT_TEST(the_grains_of_a_part_are_stopped_and_counted)
     for (uint32_t round = 0; round < 2; round++) {
         stopping way = {.after_mail = round == 0, .others = true, .left = 9};
         give_part_to_this_system("c", 10 + round);
-        set_key_of_next_deed("c", &value);
+        set_key_and_payload_of_next_send("c", &value);
         domt_run_as_gateway(0, open_part, NULL);
         domt_run_as_agent(0, notify_grain, NULL);
         ck_assert_uint_eq(life.lives, round + 1);
@@ -414,7 +415,7 @@ DOMT_TEST(the_grains_of_a_part_are_stopped_and_counted)
         ck_assert_uint_eq(way.left, 0);
         give_part_to_this_system("c", 0);
     }
-    set_key_of_next_deed("c", &value);
+    set_key_and_payload_of_next_send("c", &value);
     now.expected = -EHOSTDOWN; /* no life is made in a part that was given up */
     domt_run_as_agent(0, notify_grain, NULL);
     ck_assert_uint_eq(life.lives, 2);
@@ -435,7 +436,7 @@ DOMT_TEST(a_grain_is_stopped_behind_its_mail_or_before)
 
     open_world();
     give_part_to_this_system("c", 10);
-    set_key_of_next_deed("c", &value);
+    set_key_and_payload_of_next_send("c", &value);
     domt_run_as_gateway(0, open_part, NULL);
     domt_run_as_agent(0, notify_grain, NULL);
     domt_run_as_agent(0, notify_grain_twice_and_stop_it, &(stopping){.after_mail = true});
@@ -464,7 +465,7 @@ static int try_name_of_grains_as_address(domus_stack *stack, void *unused)
     return 0;
 }
 
-DOMT_TEST(a_stranger_cannot_name_what_gateways_use)
+DOMT_TEST(name_that_stands_for_grains_is_refused_as_an_address)
 {
     open_world();
     domt_run_as_gateway(0, try_name_of_grains_as_address, NULL);

@@ -15,7 +15,7 @@ typedef struct looking {
     int error, back_error;
 } looking;
 
-static int look_up_name_and_back(domus_stack *stack, void *looking_)
+static int find_address_of_name_and_name_back(domus_stack *stack, void *looking_)
 {
     looking *now = looking_;
 
@@ -25,11 +25,11 @@ static int look_up_name_and_back(domus_stack *stack, void *looking_)
     return 0;
 }
 
-static looking look_up_by_gateway(domus_remote_name name)
+static looking look_up_name_by_gateway(domus_remote_name name)
 {
     looking now = {.name = name};
 
-    domt_run_as_gateway(0, look_up_name_and_back, &now);
+    domt_run_as_gateway(0, find_address_of_name_and_name_back, &now);
     return now;
 }
 
@@ -72,7 +72,7 @@ DOMT_TEST(actors_and_routers_of_this_system_have_names)
     for (uint32_t i = 0; i < 4; i++) {
         ck_assert_int_eq(error_of_name_of_address(all[i]), 0);
         ck_assert_uint_eq(asked_name.node, DOMUS_REMOTE_HERE);
-        looking now = look_up_by_gateway(asked_name);
+        looking now = look_up_name_by_gateway(asked_name);
         ck_assert_int_eq(now.error, 0);
         ck_assert(domus_address_equals(now.address, all[i]));
         domt_run_as_gateway(0, record_whether_name_is_alive, &asked_name);
@@ -91,28 +91,28 @@ DOMT_TEST(names_that_strangers_make_up_lead_nowhere)
     ck_assert_int_eq(error_of_name_of_address(domt_agents[1]), 0);
     domus_remote_name name = asked_name;
     name.lease = 0;
-    ck_assert_int_eq(look_up_by_gateway(name).error, -EINVAL);
+    ck_assert_int_eq(look_up_name_by_gateway(name).error, -EINVAL);
     name = asked_name;
     /* each number differs in one bit from the agent's, so it is that of another slot; the last ones
      * are far too large */
     for (uint32_t i = 0; i < 32; i++) {
         name.number = asked_name.number ^ 1u << i;
-        looking now = look_up_by_gateway(name);
+        looking now = look_up_name_by_gateway(name);
         ck_assert(now.error == -ENOENT || (now.error == 0 && now.address.house != NULL));
         if (i >= 20)
             ck_assert_int_eq(now.error, -ENOENT);
     }
     name = asked_name;
     name.home = 3;
-    ck_assert_int_eq(look_up_by_gateway(name).error, -ENOENT);
+    ck_assert_int_eq(look_up_name_by_gateway(name).error, -ENOENT);
     name.home = DOMUS_REMOTE_ROUTER;
-    ck_assert_int_eq(look_up_by_gateway(name).error, -ENOENT);
+    ck_assert_int_eq(look_up_name_by_gateway(name).error, -ENOENT);
     name = asked_name;
     name.node = DOMT_NODE + 1;
-    ck_assert_int_eq(look_up_by_gateway(name).error, -ENOENT);
+    ck_assert_int_eq(look_up_name_by_gateway(name).error, -ENOENT);
     for (uint32_t i = 0; i < 2; i++) { /* a gateway itself is not found by its name */
         ck_assert_int_eq(error_of_name_of_address(domt_gateways[i]), 0);
-        ck_assert_int_eq(look_up_by_gateway(asked_name).error, -ENOENT);
+        ck_assert_int_eq(look_up_name_by_gateway(asked_name).error, -ENOENT);
     }
     domt_remote_close_world();
 }
@@ -126,7 +126,7 @@ DOMT_TEST(each_slot_is_found_by_its_number)
     domus_behaviour behaviours[9];
     for (uint32_t i = 0; i < 9; i++) {
         behaviours[i] = (domus_behaviour){.name = "sized", .state_size = sizes[i]};
-        actors[i] = domt_spawn(domt_outside(&domt_remote), home, &behaviours[i], NULL);
+        actors[i] = domt_spawn(domt_outside_manager(&domt_remote), home, &behaviours[i], NULL);
         ck_assert_ptr_eq(
             domi_slots_house_at_number(home, domi_slots_number_of_house(actors[i].house)),
             actors[i].house);
@@ -141,12 +141,12 @@ DOMT_TEST(a_remote_name_has_one_address)
     ck_assert(domus_address_equals(domt_remote_address(1, 0), first));
     ck_assert(!domus_address_equals(domt_remote_address(2, 0), first));
     ck_assert(!domus_address_equals(domt_remote_address(1, 1), first));
-    looking now = look_up_by_gateway(domt_remote_name(1, 0));
+    looking now = look_up_name_by_gateway(domt_remote_name_of_number(1, 0));
     ck_assert_int_eq(now.back_error, 0);
     ck_assert_mem_eq(&now.back, &now.name, sizeof now.name);
-    domus_remote_name other = domt_remote_name(1, 0);
+    domus_remote_name other = domt_remote_name_of_number(1, 0);
     other.lease++;
-    ck_assert(!domus_address_equals(look_up_by_gateway(other).address, first));
+    ck_assert(!domus_address_equals(look_up_name_by_gateway(other).address, first));
     domt_remote_close_world();
 }
 
@@ -168,18 +168,19 @@ DOMT_TEST(the_table_is_full_at_addresses_max)
     domt_remote_open_world(&options);
     for (uint32_t i = 0; i < 256; i++)
         first[i] = domt_remote_address(i, 0);
-    ck_assert_int_eq(look_up_by_gateway(domt_remote_name(256, 0)).error, -ENOSPC);
-    domus_remote_name name = domt_remote_name(17, 0);
+    ck_assert_int_eq(look_up_name_by_gateway(domt_remote_name_of_number(256, 0)).error, -ENOSPC);
+    domus_remote_name name = domt_remote_name_of_number(17, 0);
     domt_run_as_gateway(0, end_remote_actor, &name);
     ck_assert_int_eq(error_of_name_of_address(first[17]), -ESTALE);
-    looking now = look_up_by_gateway(domt_remote_name(256, 0));
+    looking now = look_up_name_by_gateway(domt_remote_name_of_number(256, 0));
     ck_assert_int_eq(now.error, 0);
     /* the house of the forgotten address is used again, with another lease */
     ck_assert_ptr_eq(now.address.house, first[17].house);
     ck_assert_uint_ne(now.address.lease, first[17].lease);
     ck_assert_int_eq(
-        domt_send_notice(domt_outside(&domt_remote), first[17], &domt_plain, "seventee"), -ESTALE);
-    ck_assert_int_eq(look_up_by_gateway(name).error, -ENOSPC);
+        domt_send_notice(domt_outside_manager(&domt_remote), first[17], &domt_plain, "seventee"),
+        -ESTALE);
+    ck_assert_int_eq(look_up_name_by_gateway(name).error, -ENOSPC);
     domt_remote_close_world();
 }
 
@@ -187,7 +188,7 @@ DOMT_TEST(an_address_is_used_again_behind_all_other_free_ones)
 {
     domt_remote_open_world(NULL);
     domus_address first = domt_remote_address(0, 0);
-    domus_remote_name name = domt_remote_name(0, 0);
+    domus_remote_name name = domt_remote_name_of_number(0, 0);
     domt_run_as_gateway(0, end_remote_actor, &name);
     for (uint32_t i = 1; i < 256; i++)
         ck_assert_ptr_ne(domt_remote_address(i, 0).house, first.house);
@@ -236,7 +237,7 @@ static int try_wrong_options(domus_stack *stack, void *options)
     return 0;
 }
 
-DOMT_TEST(wrong_options_are_refused)
+DOMT_TEST(wrong_options_of_remote_addresses_are_refused)
 {
     static const domus_remote_options wrong[] = {
         {.addresses_max = 255}, {.addresses_max = 16777217}, {.nodes_max = 65537}};
@@ -270,7 +271,7 @@ DOMT_TEST(addresses_that_nobody_uses_are_listed_at_the_third_look)
     (void)domt_remote_address(3, 1); /* an address that belongs to the other gateway */
     for (uint32_t looks = 0; looks < 4; looks++) {
         ck_assert_int_eq(
-            domt_send_notice(domt_outside(&domt_remote), used, &domt_plain, "a notice"), 0);
+            domt_send_notice(domt_outside_manager(&domt_remote), used, &domt_plain, "a notice"), 0);
         domt_run_as_gateway(0, list_idle_addresses, NULL);
         ck_assert_uint_eq(idle_count, looks < 2 ? 0 : 1);
     }
@@ -289,7 +290,7 @@ DOMT_TEST(all_addresses_of_a_node_that_has_ended_are_listed)
     (void)domt_remote_address(1, 0);
     (void)domt_remote_address(2, 0);
     domt_run_as_gateway(0, end_node_as_gateway, &node);
-    ck_assert_int_eq(look_up_by_gateway(domt_remote_name(1, 0)).error, -ESTALE);
+    ck_assert_int_eq(look_up_name_by_gateway(domt_remote_name_of_number(1, 0)).error, -ESTALE);
     domt_run_as_gateway(0, try_to_open_node, &node);
     ck_assert_int_eq(opened, -EALREADY);
     domt_run_as_gateway(0, list_idle_addresses, NULL);

@@ -59,7 +59,7 @@ static int cancel_ask_to_remote(domus_stack *stack, void *sending_)
 DOMT_TEST(notices_come_to_the_gateway_of_their_senders_home)
 {
     domt_remote_open_world(NULL);
-    domus_remote_name name = domt_remote_name(3, 1);
+    domus_remote_name name = domt_remote_name_of_number(3, 1);
     sending now = {.to = domt_remote_address(3, 1), .value = 42};
     for (uint32_t home = 0; home < 2; home++) {
         domt_run_as_agent(home, send_notice_to_remote, &now);
@@ -82,7 +82,8 @@ DOMT_TEST(senders_without_a_thread_have_one_gateway_each)
     domt_remote_open_world(NULL);
     domus_address to = domt_remote_address(3, 1);
     for (uint64_t i = 0; i < 10; i++)
-        ck_assert_int_eq(domt_send_notice(domt_outside(&domt_remote), to, &domt_plain, &i), 0);
+        ck_assert_int_eq(domt_send_notice(domt_outside_manager(&domt_remote), to, &domt_plain, &i),
+                         0);
     domt_settle_world(&domt_remote);
     ck_assert_uint_eq(domt_carried_by[0].notices, 10);
     ck_assert_uint_eq(domt_carried_by[0].value, 9);
@@ -106,9 +107,8 @@ static int fail_kept_as_gateway(domus_stack *stack, void *context)
 
 DOMT_TEST(asks_are_kept_by_the_gateway_and_answered)
 {
-    uint64_t value = 77;
-
     domt_remote_open_world(NULL);
+    uint64_t value = 77;
     asked[0] = (sending){.to = domt_remote_address(4, 0), .value = 9};
     domt_run_as_agent(1, send_ask_to_remote, &asked[0]);
     ck_assert_uint_eq(domt_carried_by[1].asks, 1);
@@ -139,7 +139,7 @@ DOMT_TEST(a_cancel_ends_the_kept_ask_and_tells_the_gateway)
     ck_assert_uint_eq(domt_carried_by[1].cancelled.serial, domt_carried_by[1].kept[0].serial);
     ck_assert_uint_eq(domt_releases, 1);
     /* only the conversation of the asker is parked, not the ask that was cancelled */
-    ck_assert_uint_eq(domi_house_count_parked(domt_gateways[1].house), 1);
+    ck_assert_uint_eq(domi_house_count_parked_conversations(domt_gateways[1].house), 1);
     domt_remote_close_world();
 }
 
@@ -176,7 +176,7 @@ DOMT_TEST(a_deadline_travels_and_ends_the_kept_ask)
     domt_run_as_agent(1, send_ask_to_remote, &asked[0]);
     domt_pass_time(&domt_remote, 20 * DOMT_MS);
     ck_assert_int_eq(asked[0].error, -ETIMEDOUT);
-    ck_assert_uint_eq(domi_house_count_parked(domt_gateways[1].house), 1);
+    ck_assert_uint_eq(domi_house_count_parked_conversations(domt_gateways[1].house), 1);
     ck_assert_uint_eq(domt_releases, 1);
     domt_remote_close_world();
 }
@@ -242,7 +242,7 @@ DOMT_TEST(a_node_that_is_full_or_down_refuses_what_is_sent)
 
 static int expect_gateway_verbs_are_refused(domus_stack *stack, void *context)
 {
-    domus_remote_name name = domt_remote_name(1, 0);
+    domus_remote_name name = domt_remote_name_of_number(1, 0);
     domus_remote_message message;
     domus_address address = {NULL, 0};
     uint32_t cursor = 0;
@@ -328,11 +328,12 @@ static const domus_behaviour worker = {
 
 static domus_address workers[2];
 
-static void open_with_workers(void)
+static void open_world_with_workers(void)
 {
     domt_remote_open_world(NULL);
     for (uint32_t i = 0; i < 2; i++)
-        workers[i] = domt_spawn(domt_outside(&domt_remote), domt_remote.managers[i], &worker, NULL);
+        workers[i] =
+            domt_spawn(domt_outside_manager(&domt_remote), domt_remote.managers[i], &worker, NULL);
     domt_settle_world(&domt_remote);
     handling = REPLIES;
     worker_heard = 1;
@@ -360,7 +361,7 @@ static int send_ask_as_remote(domus_stack *stack, void *naming_)
 
 DOMT_TEST(a_notice_in_the_name_of_a_remote_actor_shows_it_as_the_sender)
 {
-    open_with_workers();
+    open_world_with_workers();
     naming now = {.from = domt_remote_address(8, 1), .to = workers[1], .value = 5};
     domt_run_as_gateway(0, send_notice_as_remote, &now);
     ck_assert(domus_address_equals(seen_sender, now.from));
@@ -382,7 +383,7 @@ DOMT_TEST(a_notice_in_the_name_of_a_remote_actor_shows_it_as_the_sender)
 
 DOMT_TEST(an_ask_in_the_name_of_a_remote_actor_is_answered_to_the_gateway)
 {
-    open_with_workers();
+    open_world_with_workers();
     for (uint32_t home = 0; home < 2; home++) {
         for (uint32_t target = 0; target < 2; target++) {
             naming now = {
@@ -415,7 +416,7 @@ DOMT_TEST(ask_of_a_remote_actor_may_be_kept_and_passed_on)
 {
     uint64_t value = 123;
 
-    open_with_workers();
+    open_world_with_workers();
     naming now = {.from = domt_remote_address(8, 1), .to = workers[0], .value = 5, .tag = 1};
     handling = KEEPS;
     domt_run_as_gateway(0, send_ask_as_remote, &now);
@@ -435,8 +436,8 @@ DOMT_TEST(an_ask_of_a_remote_actor_may_be_passed_on_to_another_one)
 {
     uint64_t value = 99;
 
-    open_with_workers();
-    domus_remote_name name = domt_remote_name(9, 0);
+    open_world_with_workers();
+    domus_remote_name name = domt_remote_name_of_number(9, 0);
     naming now = {.from = domt_remote_address(8, 1), .to = workers[0], .value = 5, .tag = 1};
     handling = PASSES_ON;
     passed_to = domt_remote_address(9, 0);
@@ -461,7 +462,7 @@ static int cancel_ask_as_remote(domus_stack *stack, void *naming_)
 DOMT_TEST(a_cancel_of_a_remote_actor_comes_to_the_worker_for_it)
 {
     for (uint32_t passes = 0; passes < 2; passes++) {
-        open_with_workers();
+        open_world_with_workers();
         naming now = {.from = domt_remote_address(8, 1), .to = workers[1], .value = 5, .tag = 6};
         handling = SLEEPS;
         domt_run_as_gateway(0, send_ask_as_remote, &now);
@@ -472,14 +473,14 @@ DOMT_TEST(a_cancel_of_a_remote_actor_comes_to_the_worker_for_it)
         now.expected = -ENOENT;
         domt_run_as_gateway(0, cancel_ask_as_remote, &now);
         domt_run_as_gateway(1, cancel_ask_as_remote, &now);
-        ck_assert_uint_eq(domi_house_count_parked(workers[1].house), 0);
+        ck_assert_uint_eq(domi_house_count_parked_conversations(workers[1].house), 0);
         domt_remote_close_world();
     }
 }
 
 DOMT_TEST(ask_of_a_remote_actor_fails_as_any_other)
 {
-    open_with_workers();
+    open_world_with_workers();
     naming now = {.from = domt_remote_address(8, 1), .to = workers[0], .tag = 6};
     now.to.lease++;
     domt_run_as_gateway(1, send_ask_as_remote, &now);

@@ -44,10 +44,11 @@ static void open_world_with_watcher(uint32_t home)
 {
     domt_remote_open_world(NULL);
     downs = rooms = 0;
-    watcher = domt_spawn(domt_outside(&domt_remote), domt_remote.managers[home], &watching, NULL);
+    watcher =
+        domt_spawn(domt_outside_manager(&domt_remote), domt_remote.managers[home], &watching, NULL);
     domt_settle_world(&domt_remote);
-    name =
-        domt_remote_name(3, 0); /* watches of this remote actor are told to the gateway of home 0 */
+    name = domt_remote_name_of_number(
+        3, 0); /* watches of this remote actor are told to the gateway of home 0 */
     remote = domt_remote_address(3, 0);
 }
 
@@ -154,7 +155,7 @@ DOMT_TEST(a_watch_that_is_taken_back_is_not_told)
     close_world_with_watcher();
 }
 
-DOMT_TEST(room_is_told_by_the_gateway)
+DOMT_TEST(room_of_a_remote_actor_is_told_by_its_gateway)
 {
     open_world_with_watcher(1);
     domt_run_as_actor(&domt_remote, watcher, watch_room_of_remote, NULL);
@@ -321,7 +322,7 @@ static void close_world(void)
 static domus_address spawn_member(uint32_t home)
 {
     domus_address address =
-        domt_spawn(domt_outside(&domt_remote), domt_remote.managers[home], &member, NULL);
+        domt_spawn(domt_outside_manager(&domt_remote), domt_remote.managers[home], &member, NULL);
 
     domt_settle_world(&domt_remote);
     return address;
@@ -336,7 +337,7 @@ static int publish_word(domus_stack *stack, void *value)
 DOMT_TEST(publications_come_to_the_gateway_of_the_publishers_home)
 {
     open_world();
-    const domus_remote_name there = domt_remote_name(OUTLET_NUMBER, OUTLET_HOME);
+    const domus_remote_name there = domt_remote_name_of_number(OUTLET_NUMBER, OUTLET_HOME);
     (void)spawn_member(1);
     domt_run_as_agent(0, try_to_join_outlet, 0);
     ck_assert_uint_eq(domus_group_members(group), 1);
@@ -362,7 +363,7 @@ typedef struct publishing {
     int expected;
 } publishing;
 
-static int publish_as_remote(domus_stack *stack, void *publishing_)
+static int publish_as_remote_actor(domus_stack *stack, void *publishing_)
 {
     publishing *now = publishing_;
 
@@ -378,9 +379,9 @@ DOMT_TEST(publications_from_afar_come_to_members_and_not_back)
         (void)spawn_member(home);
     domt_run_as_agent(0, try_to_join_outlet, 0);
     publishing now = {.from = domt_remote_address(3, 0), .group = group, .value = 77};
-    domt_run_as_gateway(1, publish_as_remote, &now);
+    domt_run_as_gateway(1, publish_as_remote_actor, &now);
     now.from = (domus_address){NULL, 0};
-    domt_run_as_gateway(0, publish_as_remote, &now);
+    domt_run_as_gateway(0, publish_as_remote_actor, &now);
     for (uint32_t home = 0; home < 2; home++) {
         ck_assert_uint_eq(members_had[home].count, 2);
         ck_assert_uint_eq(members_had[home].value, 77);
@@ -397,7 +398,7 @@ DOMT_TEST(a_publication_from_afar_shows_its_publisher_and_can_be_forwarded_afar)
     domt_run_as_agent(0, try_to_join_outlet, 0);
     forward_to = domt_remote_address(4, 1);
     publishing now = {.from = domt_remote_address(3, 0), .group = group, .value = 78};
-    domt_run_as_gateway(1, publish_as_remote, &now);
+    domt_run_as_gateway(1, publish_as_remote_actor, &now);
     ck_assert(domus_address_equals(members_had[1].from, now.from));
     ck_assert_uint_eq(domt_carried_by[0].notices + domt_carried_by[1].notices, 1);
     ck_assert_uint_eq(domt_releases, 1);
@@ -407,7 +408,7 @@ DOMT_TEST(a_publication_from_afar_shows_its_publisher_and_can_be_forwarded_afar)
 DOMT_TEST(the_gateway_of_the_outlet_hears_of_first_members)
 {
     open_world();
-    const domus_remote_name there = domt_remote_name(OUTLET_NUMBER, OUTLET_HOME);
+    const domus_remote_name there = domt_remote_name_of_number(OUTLET_NUMBER, OUTLET_HOME);
     domt_run_as_agent(0, try_to_join_outlet, 0);
     ck_assert_uint_eq(domt_carried_by[1].joins, 0);
     for (unsigned round = 1; round <= 2; round++) {
@@ -416,8 +417,8 @@ DOMT_TEST(the_gateway_of_the_outlet_hears_of_first_members)
         ck_assert(domt_is_same_name(&domt_carried_by[1].target, &there));
         domus_address second = spawn_member(1);
         ck_assert_uint_eq(domt_carried_by[1].joins, round);
-        ck_assert_int_eq(domi_house_ask_to_stop(domt_outside(&domt_remote), first), 0);
-        domt_stop_actor_and_settle(&domt_remote, domt_outside(&domt_remote), second);
+        ck_assert_int_eq(domi_house_ask_to_stop(domt_outside_manager(&domt_remote), first), 0);
+        domt_stop_actor_and_settle(&domt_remote, domt_outside_manager(&domt_remote), second);
         ck_assert_uint_eq(domus_group_members(group), 0);
     }
     ck_assert_uint_eq(domt_carried_by[0].joins, 0);
@@ -433,7 +434,7 @@ DOMT_TEST(a_group_that_has_members_tells_so_when_it_gets_its_outlet)
     close_world();
 }
 
-DOMT_TEST(wrong_calls_are_refused)
+DOMT_TEST(wrong_calls_for_outlets_and_publications_are_refused)
 {
     open_world();
     domt_run_as_agent(1, try_to_join_outlet, 0);
@@ -442,11 +443,11 @@ DOMT_TEST(wrong_calls_are_refused)
     domt_run_as_agent(0, try_to_join_outlet, (void *)(intptr_t)-EINVAL);
     outlet = domt_remote_address(OUTLET_NUMBER, OUTLET_HOME);
     publishing now = {.from = domt_agents[0], .group = group, .expected = -EINVAL};
-    domt_run_as_gateway(0, publish_as_remote, &now);
+    domt_run_as_gateway(0, publish_as_remote_actor, &now);
     now = (publishing){.group = group, .expected = -EPERM};
-    domt_run_as_agent(0, publish_as_remote, &now);
+    domt_run_as_agent(0, publish_as_remote_actor, &now);
     now = (publishing){.expected = -EINVAL};
-    domt_run_as_gateway(0, publish_as_remote, &now);
+    domt_run_as_gateway(0, publish_as_remote_actor, &now);
     ck_assert_uint_eq(domt_releases, 3); /* refused publications release their payloads, too */
     group = (domus_group){NULL};
     domt_run_as_agent(0, try_to_join_outlet, (void *)(intptr_t)-EINVAL);

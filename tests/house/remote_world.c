@@ -101,7 +101,7 @@ static int record_answer_to_remote(domus_stack *stack, void *self, const domus_a
     return domus_wait_first(stack, record_answer_to_remote);
 }
 
-static int begin_conversation_for_asks(domus_stack *stack, void *context)
+static int begin_conversation_for_remote_asks(domus_stack *stack, void *context)
 {
     uint32_t home = domus_self(stack).house->home->index;
 
@@ -148,13 +148,13 @@ void domt_remote_open_world(const domus_remote_options *options)
     }
     for (uint32_t i = 0; i < 2; i++) {
         domi_manager *home = domt_remote.managers[i];
-        domt_gateways[i] = domt_spawn(domt_outside(&domt_remote), home, &gateway, NULL);
-        domt_agents[i] = domt_spawn(domt_outside(&domt_remote), home, &domt_agent, NULL);
+        domt_gateways[i] = domt_spawn(domt_outside_manager(&domt_remote), home, &gateway, NULL);
+        domt_agents[i] = domt_spawn(domt_outside_manager(&domt_remote), home, &domt_agent, NULL);
     }
     domt_settle_world(&domt_remote);
     for (uint32_t i = 0; i < 2; i++) {
         domt_run_as_gateway(i, open_gateway, (void *)(uintptr_t)options);
-        domt_run_as_gateway(i, begin_conversation_for_asks, NULL);
+        domt_run_as_gateway(i, begin_conversation_for_remote_asks, NULL);
     }
     domt_run_as_gateway(0, open_node_7, NULL);
 }
@@ -166,7 +166,7 @@ void domt_remote_close_world(void)
     domi_remotes_fini(&domt_remotes);
 }
 
-domus_remote_name domt_remote_name(uint32_t number, uint16_t home)
+domus_remote_name domt_remote_name_of_number(uint32_t number, uint16_t home)
 {
     return (domus_remote_name){.node = DOMT_NODE, .number = number, .lease = 5, .home = home};
 }
@@ -192,7 +192,7 @@ static int find_address_of_name(domus_stack *stack, void *finding_)
 
 domus_address domt_remote_address(uint32_t number, uint16_t home)
 {
-    finding found = {.name = domt_remote_name(number, home)};
+    finding found = {.name = domt_remote_name_of_number(number, home)};
 
     domt_run_as_gateway(0, find_address_of_name, &found);
     return found.address;

@@ -45,9 +45,9 @@ void domt_remote_open_world(const domus_remote_options *options);
 /* End the world, and check that nothing is left. */
 void domt_remote_close_world(void);
 
-/* domt_remote_name() returns the name of remote actor `number` of node 7 that belongs to the
- * gateway of `home`, domt_remote_address() its address. */
-domus_remote_name domt_remote_name(uint32_t number, uint16_t home);
+/* domt_remote_name_of_number() returns the name of remote actor `number` of node 7 that belongs to
+ * the gateway of `home`, domt_remote_address() its address. */
+domus_remote_name domt_remote_name_of_number(uint32_t number, uint16_t home);
 domus_address domt_remote_address(uint32_t number, uint16_t home);
 
 bool domt_is_same_name(const domus_remote_name *one, const domus_remote_name *other);

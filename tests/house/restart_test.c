@@ -28,7 +28,7 @@ static void open_boss_with_two_children(const domus_supervision *supervision)
     domt_kin_open_world_with_boss(2, supervision);
     (void)domt_kin_spawn_child(1, 2, 0, &domt_kin_hearing);
     (void)domt_kin_spawn_child(1, 3, 1, &domt_kin_hearing);
-    (void)domt_kin_take_trail();
+    (void)domt_kin_read_and_clear_trail();
 }
 
 /* --- what runs ------------------------------------------------------------------------------- */
@@ -51,7 +51,7 @@ DOMT_TEST(restart_runs_on_stop_and_on_mount_with_the_state_of_the_spawn)
         ck_assert_uint_eq(domt_kin_of[child].worth, DOMT_WORTH);
         ck_assert_int_eq(domt_kin_of[child].address.house->reason, 0);
     }
-    ck_assert_str_eq(domt_kin_take_trail(), "n2 s2 m2 n2 n3 s3 m3 n3 ");
+    ck_assert_str_eq(domt_kin_read_and_clear_trail(), "n2 s2 m2 n2 n3 s3 m3 n3 ");
     ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, restarts), 2);
     domt_kin_close_world();
 }
@@ -70,7 +70,7 @@ DOMT_TEST(restart_runs_on_restart_once_with_the_error_and_neither_stop_nor_mount
         domt_kin_send_note(child);
         ck_assert_uint_eq(domt_kin_of[child].worth, DOMT_WORTH);
     }
-    ck_assert_str_eq(domt_kin_take_trail(), "m1 m2 r2 n2 m3 r3 n3 ");
+    ck_assert_str_eq(domt_kin_read_and_clear_trail(), "m1 m2 r2 n2 m3 r3 n3 ");
     domt_kin_close_world();
 }
 
@@ -82,7 +82,7 @@ DOMT_TEST(mount_that_fails_is_tried_again_without_on_stop)
         under = domt_kin_behaviour_with_restart(NULL);
         (void)domt_kin_spawn_child(1, 4, home, &under);
         /* no mount of actor 4 had succeeded, so on_restart is not called */
-        ck_assert_str_eq(domt_kin_take_trail(), "m4 ");
+        ck_assert_str_eq(domt_kin_read_and_clear_trail(), "m4 ");
         ck_assert_uint_eq(domt_kin_of[4].bad_mounts, 2);
         domt_kin_send_note(4);
         ck_assert_uint_eq(domt_kin_of[4].worth, DOMT_WORTH);
@@ -103,7 +103,7 @@ DOMT_TEST(on_restart_that_fails_is_a_failure_again)
         domt_kin_let_mounts_fail(4, 1, -EBADF);
         domt_kin_fail_actor(4, -EIO);
         ck_assert_int_eq(domt_kin_of[4].cause, -EIO);
-        ck_assert_str_eq(domt_kin_take_trail(), "m4 m4 ");
+        ck_assert_str_eq(domt_kin_read_and_clear_trail(), "m4 m4 ");
         ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, failures), 2);
         ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, restarts), 2);
         /* on_restart has ended the first life of actor 4, so its mount has no on_stop */
@@ -122,11 +122,11 @@ DOMT_TEST(restart_takes_conversations_timers_watches_and_children)
         (void)domt_kin_spawn_child(1, child, child - 2, &domt_kin_hearing);
         (void)domt_kin_spawn_child(child, child + 2, 0, &domt_kin_hearing);
         (void)domt_kin_spawn_child(child, child + 4, 1, &domt_kin_hearing);
-        domt_kin_run_in_handler(child, domt_kin_do_ask_for_ever, &domt_kin_of[9].address);
-        domt_kin_run_in_handler(child, domt_kin_do_sleep_for_a_day, NULL);
-        domt_kin_run_in_handler(child, domt_kin_do_start_ticks, NULL);
-        domt_kin_run_in_handler(child, domt_kin_do_watch_address, &domt_kin_of[9].address);
-        domt_kin_run_in_handler(child + 2, domt_kin_do_ask_for_ever, &domt_kin_of[9].address);
+        domt_kin_run_in_handler(child, domt_kin_ask_address_for_ever, &domt_kin_of[9].address);
+        domt_kin_run_in_handler(child, domt_kin_sleep_for_a_day, NULL);
+        domt_kin_run_in_handler(child, domt_kin_arm_ticks_of_1_ms, NULL);
+        domt_kin_run_in_handler(child, domt_kin_watch_given_address, &domt_kin_of[9].address);
+        domt_kin_run_in_handler(child + 2, domt_kin_ask_address_for_ever, &domt_kin_of[9].address);
         domt_kin_fail_actor(child, -EIO);
         ck_assert_int_eq(domt_kin_of[child].answer, -ECANCELED);
         ck_assert(!domt_kin_is_alive(child + 2) && !domt_kin_is_alive(child + 4));
@@ -147,11 +147,11 @@ DOMT_TEST(restart_takes_what_its_cancelled_conversations_begin)
 {
     for (uint32_t child = 2; child < 4; child++) {
         open_boss_with_two_children(&restarts);
-        domt_kin_of[child].resuming = domt_kin_do_start_ticks;
-        domt_kin_run_in_handler(child, domt_kin_do_sleep_for_a_day, NULL);
+        domt_kin_of[child].resuming = domt_kin_arm_ticks_of_1_ms;
+        domt_kin_run_in_handler(child, domt_kin_sleep_for_a_day, NULL);
         domt_kin_fail_actor(child, -EIO);
         ck_assert_int_eq(domt_kin_of[child].answer, -ECANCELED);
-        domt_kin_of[child].stopping = domt_kin_do_start_ticks;
+        domt_kin_of[child].stopping = domt_kin_arm_ticks_of_1_ms;
         domt_kin_fail_actor(child, -EIO);
         domt_kin_of[child].stopping = NULL;
         ck_assert_uint_eq(domt_kin_of[child].mounts, 3);
@@ -174,7 +174,7 @@ DOMT_TEST(restart_ends_although_a_cancelled_conversation_spawns)
     for (uint32_t child = 2; child < 4; child++) {
         open_boss_with_two_children(&restarts);
         domt_kin_of[child].resuming = try_to_spawn_kin_8;
-        domt_kin_run_in_handler(child, domt_kin_do_sleep_for_a_day, NULL);
+        domt_kin_run_in_handler(child, domt_kin_sleep_for_a_day, NULL);
         domt_kin_fail_actor(child, -EIO);
         ck_assert_int_eq(born, -ESHUTDOWN);
         ck_assert_uint_eq(domt_kin_of[child].mounts, 2);
@@ -205,12 +205,12 @@ DOMT_TEST(mail_that_waits_is_handled_in_order_by_the_next_life)
             domt_kin_send_note(child);
         ck_assert_uint_eq(domt_kin_of[child].notes, 201);
         const char *expected = child == 2 ? "n2 s2 m2 n2 n2 " : "n3 s3 m3 n3 n3 ";
-        ck_assert_int_eq(strncmp(domt_kin_take_trail(), expected, strlen(expected)), 0);
+        ck_assert_int_eq(strncmp(domt_kin_read_and_clear_trail(), expected, strlen(expected)), 0);
         domt_kin_close_world();
     }
 }
 
-static int register_name_child(domus_stack *stack, void *unused)
+static int register_under_name_child(domus_stack *stack, void *unused)
 {
     return domus_name_register(stack, "child");
 }
@@ -231,7 +231,7 @@ DOMT_TEST(address_and_name_stay_and_a_become_is_undone)
         ck_assert_int_eq(domi_names_init(&names, 8, key), 0);
         for (uint32_t i = 0; i < 3; i++)
             domt_kin_world.managers[i]->directory.names = &names;
-        domt_kin_run_in_handler(child, register_name_child, NULL);
+        domt_kin_run_in_handler(child, register_under_name_child, NULL);
         domt_kin_run_in_handler(child, become_behaviour_deaf, NULL);
         ck_assert_ptr_eq(domt_kin_of[child].address.house->behaviour, &domt_kin_deaf);
         domt_kin_fail_actor(child, -EIO);
@@ -257,9 +257,9 @@ static void begin_restart_with_grandchild(uint32_t child)
     uint32_t home = child - 2;
     for (int i = 0; i < 2 && (domt_kin_of[child].address.house->marks & DOMI_MARK_RESTART) == 0;
          i++) {
-        domt_kin_take_turn_of_home(home);
+        domt_kin_run_iteration_of_home(home);
         if (home == 1)
-            domt_kin_take_turn_of_home(0);
+            domt_kin_run_iteration_of_home(0);
         (void)domi_manager_take_arrivals(domt_kin_world.managers[home]);
     }
     ck_assert_uint_ne(domt_kin_of[child].address.house->marks & DOMI_MARK_RESTART, 0);
@@ -273,7 +273,7 @@ DOMT_TEST(stop_in_the_midst_of_a_restart_ends_it)
         begin_restart_with_grandchild(child);
         /* the actor to be stopped: the one that restarts, or its parent */
         uint32_t ended = round / 6 == 0 ? child : 1;
-        domt_kin_stop_actor_by(domt_kin_world.managers[round / 2 % 3], ended);
+        domt_kin_stop_actor_by_manager(domt_kin_world.managers[round / 2 % 3], ended);
         ck_assert(!domt_kin_is_alive(child) && !domt_kin_is_alive(4));
         ck_assert_uint_eq(domt_kin_of[child].mounts, 1);
         ck_assert_uint_eq(domt_kin_of[child].stops, 1);
@@ -299,7 +299,7 @@ DOMT_TEST(failure_leaves_a_stop_that_is_under_way_alone)
         (void)domt_kin_spawn_root(1, 0, &boss);
         (void)domt_kin_spawn_child(1, 2, 1, &domt_kin_hearing);
         domt_kin_run_in_handler(2, arm_failing_timer, NULL);
-        domt_jump_time(&domt_kin_world, 3 * MS);
+        domt_advance_time_without_runs(&domt_kin_world, 3 * MS);
         ck_assert_uint_eq(domi_manager_fire_timers(there), 1);
         ck_assert_int_eq(
             domi_house_ask_to_stop(domt_kin_world.managers[from], domt_kin_of[2].address), 0);
@@ -313,9 +313,9 @@ DOMT_TEST(failure_leaves_a_stop_that_is_under_way_alone)
     }
 }
 
-static int take_turn_of_home_0(domus_stack *stack, void *unused)
+static int run_one_iteration_of_home_0(domus_stack *stack, void *unused)
 {
-    domt_kin_take_turn_of_home(0);
+    domt_kin_run_iteration_of_home(0);
     return 0;
 }
 
@@ -329,11 +329,11 @@ DOMT_TEST(all_for_one_leaves_a_child_in_its_last_moment_alone)
     (void)domt_kin_spawn_root(9, 0, &domt_kin_hearing);
     domt_kin_send_notice(2, &domt_kin_fail, -EIO);
     domt_kin_run_houses_of_home(0);
-    domt_kin_send_function(domt_outside(&domt_kin_world), 9, domt_kin_do_watch_address,
-                           &domt_kin_of[3].address);
-    domt_kin_of[3].stopping = take_turn_of_home_0;
+    domt_kin_send_function_to_run(domt_outside_manager(&domt_kin_world), 9,
+                                  domt_kin_watch_given_address, &domt_kin_of[3].address);
+    domt_kin_of[3].stopping = run_one_iteration_of_home_0;
     ck_assert_int_eq(domi_house_ask_to_stop(domt_kin_world.managers[1], domt_kin_of[3].address), 0);
-    domt_kin_take_turn_of_home(1);
+    domt_kin_run_iteration_of_home(1);
     domt_settle_world(&domt_kin_world);
     ck_assert_uint_eq(domt_kin_of[3].mounts, 1);
     ck_assert_uint_eq(domt_kin_of[2].mounts, 2);
@@ -357,9 +357,9 @@ DOMT_TEST(child_that_fails_while_its_parent_restarts_is_stopped)
     domt_kin_send_notice(2, &domt_kin_fail, -EIO);
     domt_kin_send_notice(3, &domt_kin_fail, -EIO);
     (void)domi_manager_take_arrivals(here);
-    (void)domt_run_state_queue(here); /* home 0 runs actor 2, which fails */
-    domt_kin_take_turn_of_home(1);    /* home 1 runs actor 3, which fails, too */
-    (void)domt_run_state_queue(here); /* home 0 runs actor 1, which decides about actor 2 */
+    (void)domt_run_state_queue(here);  /* home 0 runs actor 2, which fails */
+    domt_kin_run_iteration_of_home(1); /* home 1 runs actor 3, which fails, too */
+    (void)domt_run_state_queue(here);  /* home 0 runs actor 1, which decides about actor 2 */
     (void)domi_manager_take_arrivals(here);
     ck_assert_uint_ne(domt_kin_of[2].address.house->marks & DOMI_MARK_RESTART, 0);
     domt_settle_world(&domt_kin_world);
@@ -376,12 +376,13 @@ DOMT_TEST(more_than_three_restarts_in_five_seconds_escalate)
 {
     open_boss_with_two_children(&restarts);
     domt_kin_fail_actor(2, -EIO);
-    domt_jump_time(&domt_kin_world, 5 * SECOND);
+    domt_advance_time_without_runs(&domt_kin_world, 5 * SECOND);
     domt_kin_fail_actor(2, -EIO);
     domt_kin_fail_actor(
         3, -EIO); /* restarts of all children count together, so this failure escalates */
     ck_assert_uint_eq(domt_kin_count_houses(), 3);
-    domt_jump_time(&domt_kin_world, 5 * SECOND + 1); /* all earlier restarts are forgotten */
+    domt_advance_time_without_runs(&domt_kin_world,
+                                   5 * SECOND + 1); /* all earlier restarts are forgotten */
     for (int i = 0; i < 3; i++)
         domt_kin_fail_actor(2, -EIO);
     ck_assert_uint_eq(domt_kin_count_houses(), 3);
@@ -400,7 +401,7 @@ DOMT_TEST(intensity_and_period_may_be_set)
     open_boss_with_two_children(&one);
     for (uint32_t i = 0; i < 100; i++) {
         domt_kin_fail_actor(2 + i % 2, -EIO);
-        domt_jump_time(&domt_kin_world, MS + 1);
+        domt_advance_time_without_runs(&domt_kin_world, MS + 1);
     }
     ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, restarts), 100);
     domt_kin_fail_actor(2, -EIO);

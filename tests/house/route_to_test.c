@@ -47,7 +47,8 @@ static int try_to_make_router(domus_stack *stack, void *making_)
     return 0;
 }
 
-static int result_of_router_over(const domus_address *addresses, uint32_t count, domus_route route)
+static int result_of_making_router(const domus_address *addresses, uint32_t count,
+                                   domus_route route)
 {
     making now = {addresses, count};
 
@@ -105,8 +106,8 @@ static void set_up_routees(void)
 {
     domt_remote_open_world(NULL);
     for (uint32_t i = 0; i < FAR; i++)
-        routees[i] =
-            domt_spawn(domt_outside(&domt_remote), domt_remote.managers[i != 0], &worker, NULL);
+        routees[i] = domt_spawn(domt_outside_manager(&domt_remote), domt_remote.managers[i != 0],
+                                &worker, NULL);
     domt_settle_world(&domt_remote);
     routees[FAR] = domt_remote_address(3, 0);
 }
@@ -118,7 +119,7 @@ static void tear_down_routees(void)
 
 static void stop_actor(domus_address who)
 {
-    domt_stop_actor_and_settle(&domt_remote, domt_outside(&domt_remote), who);
+    domt_stop_actor_and_settle(&domt_remote, domt_outside_manager(&domt_remote), who);
 }
 
 static bool is_actor_alive(domus_address who)
@@ -133,7 +134,7 @@ static bool is_actor_alive(domus_address who)
 DOMT_TEST(robin_passes_over_actors_that_are_gone_and_nodes_that_are_down_or_full)
 {
     set_up_routees();
-    ck_assert_int_eq(result_of_router_over(routees, 4, DOMUS_ROUTE_ROBIN), 0);
+    ck_assert_int_eq(result_of_making_router(routees, 4, DOMUS_ROUTE_ROBIN), 0);
     ck_assert_int_eq(send_numbers_by_agent(0, 0, 40), 0);
     ck_assert_uint_eq(got[0], 10);
     ck_assert_uint_eq(got[1], 20);
@@ -158,13 +159,13 @@ DOMT_TEST(robin_passes_over_actors_that_are_gone_and_nodes_that_are_down_or_full
 DOMT_TEST(near_prefers_the_senders_thread_then_this_system_then_another_node)
 {
     set_up_routees();
-    ck_assert_int_eq(result_of_router_over(routees + 1, 3, DOMUS_ROUTE_NEAR), 0);
+    ck_assert_int_eq(result_of_making_router(routees + 1, 3, DOMUS_ROUTE_NEAR), 0);
     ck_assert_int_eq(send_numbers_by_agent(1, 0, 20), 0);
     ck_assert_uint_eq(got[1], 20);
     /* the worker on the other thread is chosen, rather than the actor on the other node */
     ck_assert_int_eq(send_numbers_by_agent(0, 0, 20), 0);
     ck_assert_uint_eq(got[1], 20);
-    ck_assert_int_eq(result_of_router_over(routees, 4, DOMUS_ROUTE_NEAR), 0);
+    ck_assert_int_eq(result_of_making_router(routees, 4, DOMUS_ROUTE_NEAR), 0);
     ck_assert_int_eq(send_numbers_by_agent(0, 0, 20), 0);
     ck_assert_uint_eq(got[0], 20);
     for (uint32_t i = 0; i < FAR; i++)
@@ -180,7 +181,7 @@ DOMT_TEST(least_sends_afar_when_everybody_here_has_more)
 {
     set_up_routees();
     domus_address some[] = {routees[0], routees[FAR], domt_remote_address(4, 0)};
-    ck_assert_int_eq(result_of_router_over(some, 3, DOMUS_ROUTE_LEAST), 0);
+    ck_assert_int_eq(result_of_making_router(some, 3, DOMUS_ROUTE_LEAST), 0);
     ck_assert_int_eq(send_numbers_by_agent(0, 0, 64), 0);
     ck_assert_uint_eq(got[0], 64);
     ck_assert_int_eq(send_numbers_by_agent(0, 0, 200), 0);
@@ -203,7 +204,7 @@ DOMT_TEST(hash_moves_keys_only_when_their_routee_is_gone)
 
     set_up_routees();
     domus_address some[] = {routees[0], routees[1], routees[FAR]};
-    ck_assert_int_eq(result_of_router_over(some, 3, DOMUS_ROUTE_HASH), 0);
+    ck_assert_int_eq(result_of_making_router(some, 3, DOMUS_ROUTE_HASH), 0);
     for (uint64_t key = 0; key < KEYS; key++) {
         ck_assert_int_eq(send_numbers_by_agent((uint32_t)(key % 2), key, 1), 0);
         ck_assert_uint_eq(got[0] + got[1] + count_notices_to_remote(), 1);
@@ -232,7 +233,7 @@ DOMT_TEST(hash_moves_keys_only_when_their_routee_is_gone)
 
 static domus_conversation asking;
 
-static int record_error(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_error_of_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     result = answer->error;
     return 0;
@@ -242,7 +243,7 @@ static int ask_router_and_remember(domus_stack *stack, void *value)
 {
     result = 1;
     ck_assert_int_eq(domus_conversation_of(stack, &asking), 0);
-    return domus_ask(stack, router, &domt_plain, value, record_error);
+    return domus_ask(stack, router, &domt_plain, value, record_error_of_answer);
 }
 
 static int cancel_ask_to_router(domus_stack *stack, void *context)
@@ -262,7 +263,7 @@ DOMT_TEST(ask_of_a_router_is_answered_from_afar_and_can_be_cancelled)
     uint64_t value = 5;
 
     set_up_routees();
-    ck_assert_int_eq(result_of_router_over(&routees[FAR], 1, DOMUS_ROUTE_ROBIN), 0);
+    ck_assert_int_eq(result_of_making_router(&routees[FAR], 1, DOMUS_ROUTE_ROBIN), 0);
     domt_run_as_agent(1, ask_router_and_remember, &value);
     ck_assert_uint_eq(domt_carried_by[1].asks, 1);
     domt_run_as_gateway(1, reply_to_kept_as_gateway, &value);
@@ -284,7 +285,7 @@ static int stop_router(domus_stack *stack, void *after_mail)
     return 0;
 }
 
-static void expect_routees_alive(void)
+static void expect_router_ended_but_routees_alive(void)
 {
     domt_settle_world(&domt_remote);
     ck_assert_int_eq(send_numbers_by_agent(1, 0, 1), -ESTALE);
@@ -305,13 +306,13 @@ DOMT_TEST(end_of_a_router_is_not_that_of_its_routees)
 {
     set_up_routees();
     for (uintptr_t after_mail = 0; after_mail < 2; after_mail++) {
-        ck_assert_int_eq(result_of_router_over(routees, 4, DOMUS_ROUTE_ROBIN), 0);
+        ck_assert_int_eq(result_of_making_router(routees, 4, DOMUS_ROUTE_ROBIN), 0);
         domt_run_as_agent(1, stop_router, (void *)after_mail);
-        expect_routees_alive();
+        expect_router_ended_but_routees_alive();
     }
-    ck_assert_int_eq(result_of_router_over(routees, 4, DOMUS_ROUTE_ROBIN), 0);
+    ck_assert_int_eq(result_of_making_router(routees, 4, DOMUS_ROUTE_ROBIN), 0);
     stop_actor(domt_agents[0]); /* stops the agent that has made the router */
-    expect_routees_alive();
+    expect_router_ended_but_routees_alive();
     ck_assert_uint_eq(domt_remote_routers.count, 0);
     /* Routees that a router has made stop with it. */
     domt_run_as_agent(1, spawn_router_of_four, NULL);
@@ -329,28 +330,28 @@ DOMT_TEST(routees_are_told_and_wrong_calls_are_refused)
     domus_address found[4], wrong[2];
 
     set_up_routees();
-    ck_assert_int_eq(result_of_router_over(routees, 4, DOMUS_ROUTE_ROBIN), 0);
+    ck_assert_int_eq(result_of_making_router(routees, 4, DOMUS_ROUTE_ROBIN), 0);
     stop_actor(routees[1]);
     ck_assert_uint_eq(domus_routees(NULL, router, found, 4), 3);
     ck_assert(domus_address_equals(found[0], routees[0]));
     ck_assert(domus_address_equals(found[2], routees[FAR]));
     wrong[0] = routees[0];
     wrong[1] = router;
-    ck_assert_int_eq(result_of_router_over(wrong, 2, DOMUS_ROUTE_ROBIN), -EINVAL);
+    ck_assert_int_eq(result_of_making_router(wrong, 2, DOMUS_ROUTE_ROBIN), -EINVAL);
     wrong[1] = (domus_address){NULL, 0};
-    ck_assert_int_eq(result_of_router_over(wrong, 2, DOMUS_ROUTE_ROBIN), -EINVAL);
-    ck_assert_int_eq(result_of_router_over(routees, 0, DOMUS_ROUTE_ROBIN), -EINVAL);
-    ck_assert_int_eq(result_of_router_over(NULL, 2, DOMUS_ROUTE_ROBIN), -EINVAL);
+    ck_assert_int_eq(result_of_making_router(wrong, 2, DOMUS_ROUTE_ROBIN), -EINVAL);
+    ck_assert_int_eq(result_of_making_router(routees, 0, DOMUS_ROUTE_ROBIN), -EINVAL);
+    ck_assert_int_eq(result_of_making_router(NULL, 2, DOMUS_ROUTE_ROBIN), -EINVAL);
     /* -EINVAL, because routees.max is 8 */
-    ck_assert_int_eq(result_of_router_over(routees, 9, DOMUS_ROUTE_ROBIN), -EINVAL);
-    ck_assert_int_eq(result_of_router_over(routees, 2, DOMUS_ROUTE_HASH + 1), -EINVAL);
+    ck_assert_int_eq(result_of_making_router(routees, 9, DOMUS_ROUTE_ROBIN), -EINVAL);
+    ck_assert_int_eq(result_of_making_router(routees, 2, DOMUS_ROUTE_HASH + 1), -EINVAL);
     making now = {routees, 2};
     routing = (domus_routing){.route = DOMUS_ROUTE_HASH};
     domt_run_as_agent(0, try_to_make_router, &now);
     ck_assert_int_eq(result, -EINVAL);
     for (uint32_t i = 1; i < 8; i++)
-        ck_assert_int_eq(result_of_router_over(routees, 1, DOMUS_ROUTE_LEAST), 0);
-    ck_assert_int_eq(result_of_router_over(routees, 1, DOMUS_ROUTE_LEAST), -ENOSPC);
+        ck_assert_int_eq(result_of_making_router(routees, 1, DOMUS_ROUTE_LEAST), 0);
+    ck_assert_int_eq(result_of_making_router(routees, 1, DOMUS_ROUTE_LEAST), -ENOSPC);
     tear_down_routees();
 }
 
@@ -370,7 +371,7 @@ static int stop_router_and_make_another(domus_stack *stack, void *making_)
 
 /* Routees that a router has made report their loads until they have ended, which is after the end
  * of their router. */
-DOMT_TEST(loads_of_actors_that_were_made_are_not_taken_for_distances)
+DOMT_TEST(loads_of_spawned_routees_are_not_taken_for_distances)
 {
     making now = {routees, 4};
 

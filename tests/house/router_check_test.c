@@ -23,7 +23,7 @@ typedef struct row {
 static void expect_each_breach_ends_process(void (*body)(void *), const row *rows, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        domt_check_aborts(body, (void *)(uintptr_t)&rows[i].breaks, rows[i].text);
+        domt_check_child_aborts(body, (void *)(uintptr_t)&rows[i].breaks, rows[i].text);
 }
 
 static void break_router(void *breaks)
@@ -48,12 +48,12 @@ static void break_with_conversations(void)
     made->face.stacks = (domus_stack *)(void *)made;
 }
 
-static void break_with_another_class(void)
+static void break_with_another_size_class(void)
 {
     made->size_class++;
 }
 
-static void break_with_no_class(void)
+static void break_with_no_size_class(void)
 {
     made->size_class = DOMI_ROUTER_CLASSES;
 }
@@ -137,8 +137,8 @@ DOMT_TEST(each_invariant_of_an_open_router_is_checked)
         {break_with_a_home, "router->face.home == NULL"},
         {break_with_state_waiting, "router->face.state"},
         {break_with_conversations, "router->face.stacks"},
-        {break_with_another_class, "router->turns"},
-        {break_with_no_class, "DOMI_ROUTER_CLASSES"},
+        {break_with_another_size_class, "router->turns"},
+        {break_with_no_size_class, "DOMI_ROUTER_CLASSES"},
         {break_with_no_lease, "DOMI_LIFE_LEASE"},
         {break_with_one_routee, "count >= 2"},
         {break_with_more_routees_than_places, "count <= 1u << router->size_class"},
@@ -180,7 +180,7 @@ static void break_with_router_being_stopped(void)
     atomic_fetch_or(&made->face.life, DOMI_ROUTER_STOPPING);
 }
 
-static void break_with_a_routee_that_goes_on(void)
+static void break_with_a_routee_that_lives_on(void)
 {
     domus_address agent = agents[0];
 
@@ -199,12 +199,12 @@ DOMT_TEST(each_invariant_of_a_router_that_is_given_back_is_checked)
     static const row rows[] = {
         {break_with_open_router, "DOMI_LIFE_CLOSED"},
         {break_with_router_being_stopped, "DOMI_LIFE_CLOSED"},
-        {break_with_a_routee_that_goes_on, "has_routee_left"},
+        {break_with_a_routee_that_lives_on, "has_routee_left"},
         {break_with_a_home, "router->face.home == NULL"},
     };
 
     make_router(1, DOMUS_ROUTE_ROBIN);
-    ck_assert_int_eq(domi_router_stop(domt_outside(&world), router), 0);
+    ck_assert_int_eq(domi_router_stop(domt_outside_manager(&world), router), 0);
     /* all routees were asked to stop, so the router may be given back */
     ck_assert(domi_router_check_before_give_back(world.managers[0], made));
     domt_settle_world(&world);
@@ -303,25 +303,25 @@ DOMT_TEST(each_invariant_of_all_routers_is_checked)
 
     open_workers(8);
     spawn_router_with_routees(2, DOMUS_ROUTE_ROBIN);
-    ck_assert_int_eq(domi_router_stop(domt_outside(&world), router), 0);
+    ck_assert_int_eq(domi_router_stop(domt_outside_manager(&world), router), 0);
     domt_settle_world(&world);
     spawn_router_with_routees(4, DOMUS_ROUTE_LEAST);
     made = (domi_router *)(void *)router.house;
     domi_manager_check_houses(world.managers[0]);
     /* the memory of the stopped router is used again for this one */
     spawn_router_with_routees(2, DOMUS_ROUTE_NEAR);
-    ck_assert_int_eq(domi_router_stop(domt_outside(&world), router), 0);
+    ck_assert_int_eq(domi_router_stop(domt_outside_manager(&world), router), 0);
     domt_settle_world(&world);
     domi_manager_check_houses(world.managers[0]);
     close_workers();
 
     open_workers(8);
     for (uint32_t i = 0; i < 2; i++) /* no actor owns these routers */
-        ck_assert_int_eq(domi_router_spawn_with_routees(domt_outside(&world), NULL, &worker, NULL,
-                                                        2, NULL, NULL, &router),
+        ck_assert_int_eq(domi_router_spawn_with_routees(domt_outside_manager(&world), NULL, &worker,
+                                                        NULL, 2, NULL, NULL, &router),
                          0);
     /* a router without an owner is free at once when it stops */
-    ck_assert_int_eq(domi_router_stop(domt_outside(&world), router), 0);
+    ck_assert_int_eq(domi_router_stop(domt_outside_manager(&world), router), 0);
     spawn_router_with_routees(4, DOMUS_ROUTE_LEAST);
     made = (domi_router *)(void *)router.house;
     domi_manager_check_houses(world.managers[0]);
@@ -339,8 +339,8 @@ static domus_address spawn_router_without_owner(const domus_routing *routing)
 {
     domus_address address;
 
-    ck_assert_int_eq(domi_router_spawn_with_routees(domt_outside(&world), NULL, &worker, NULL, 4,
-                                                    routing, NULL, &address),
+    ck_assert_int_eq(domi_router_spawn_with_routees(domt_outside_manager(&world), NULL, &worker,
+                                                    NULL, 4, routing, NULL, &address),
                      0);
     domt_settle_world(&world);
     return address;
@@ -353,7 +353,7 @@ static uint64_t replace_router_during_choice(const domus_type *type, const void 
 
     if (swaps) {
         swaps = false;
-        ck_assert_int_eq(domi_router_stop(domt_outside(&world), old), 0);
+        ck_assert_int_eq(domi_router_stop(domt_outside_manager(&world), old), 0);
         young = spawn_router_without_owner(&robin);
         ck_assert_ptr_eq(young.house, old.house);
     }
@@ -368,14 +368,14 @@ DOMT_TEST(view_of_a_router_that_has_ended_shows_none_of_the_next_routers_routees
     for (uint32_t i = 0; i < 10; i++) {
         swaps = false;
         old = router = spawn_router_without_owner(&hash);
-        ck_assert_int_eq(domi_router_stop(domt_outside(&world), old), 0);
+        ck_assert_int_eq(domi_router_stop(domt_outside_manager(&world), old), 0);
         old = router = spawn_router_without_owner(&hash);
         swaps = true;
         ck_assert_int_eq(put_number_to_router(world.managers[0], i), -ESTALE);
         for (uint32_t r = 0; r < 4; r++)
             ck_assert_uint_eq(
                 domi_router_routee_at_index((domi_router *)(void *)young.house, r).house->mail, 0);
-        ck_assert_int_eq(domi_router_stop(domt_outside(&world), young), 0);
+        ck_assert_int_eq(domi_router_stop(domt_outside_manager(&world), young), 0);
         domt_settle_world(&world);
     }
     close_workers();
@@ -397,7 +397,7 @@ DOMT_TEST(router_that_its_owner_loses_while_another_stops_it_is_given_back)
         void (*wake)(domi_manager *) = world.managers[0]->hooks.wake;
         world.managers[0]->hooks.wake = stop_routers_of_owner_when_woken;
         atomic_store(&world.managers[0]->park, DOMI_PARK_SLEEPING);
-        ck_assert_int_eq(domi_router_stop(domt_outside(&world), router), 0);
+        ck_assert_int_eq(domi_router_stop(domt_outside_manager(&world), router), 0);
         ck_assert(world.managers[0]->hooks.wake == NULL);
         atomic_store(&world.managers[0]->park, DOMI_PARK_RUNNING);
         world.managers[0]->hooks.wake = wake;
@@ -410,7 +410,7 @@ DOMT_TEST(router_that_its_owner_loses_while_another_stops_it_is_given_back)
 
 static uint32_t births;
 
-static bool may_spawn_two_actors(domi_manager *manager)
+static bool is_one_of_first_two_spawns(domi_manager *manager)
 {
     return births++ < 2;
 }
@@ -422,7 +422,7 @@ DOMT_TEST(routees_of_a_router_that_could_not_be_made_are_stopped)
     births = 0;
     wish.count = 4;
     wish.routing.route = DOMUS_ROUTE_ROBIN;
-    world.managers[0]->hooks.begin_spawn = may_spawn_two_actors;
+    world.managers[0]->hooks.begin_spawn = is_one_of_first_two_spawns;
     domt_run_as_actor(&world, agents[0], spawn_router_as_wished, NULL);
     world.managers[0]->hooks.begin_spawn = NULL;
     ck_assert_int_eq(wish.result, -ESHUTDOWN);

@@ -19,7 +19,7 @@ DOMT_TEST(robin_gives_to_one_after_the_other)
     close_workers();
 }
 
-static int spawn_per_thread(domus_stack *stack, void *context)
+static int spawn_router_with_routee_per_thread(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(
         domus_spawn_many(stack, behaviour, NULL, DOMUS_PER_THREAD, NULL, NULL, &router), 0);
@@ -32,7 +32,7 @@ static int spawn_per_thread(domus_stack *stack, void *context)
 DOMT_TEST(near_gives_to_the_one_on_the_senders_thread)
 {
     open_workers_with_large_mailboxes(8);
-    domt_run_as_actor(&world, agents[0], spawn_per_thread, NULL);
+    domt_run_as_actor(&world, agents[0], spawn_router_with_routee_per_thread, NULL);
     for (uint32_t i = 0; i < 2; i++) {
         ck_assert_ptr_eq(routees[i].house->home, world.managers[i]);
         memset(got, 0, sizeof got);
@@ -40,7 +40,7 @@ DOMT_TEST(near_gives_to_the_one_on_the_senders_thread)
         ck_assert_uint_eq(got[i], 100);
     }
     for (uint64_t i = 0; i < 10; i++) /* messages of foreign threads go to the routees in turn */
-        ck_assert_int_eq(domt_send_notice(domt_outside(&world), router, &work, &i), 0);
+        ck_assert_int_eq(domt_send_notice(domt_outside_manager(&world), router, &work, &i), 0);
     domt_settle_world(&world);
     ck_assert_uint_eq(got[0], 5);
     ck_assert_uint_eq(got[1], 105);
@@ -82,10 +82,10 @@ DOMT_TEST(robin_refuses_when_all_are_full_and_near_when_its_own_is)
     open_workers(8);
     spawn_router_with_routees(4, DOMUS_ROUTE_ROBIN);
     for (uint64_t i = 0; i < 10; i++)
-        ck_assert_int_eq(domt_send_notice(domt_outside(&world), routees[1], &work, &i), 0);
+        ck_assert_int_eq(domt_send_notice(domt_outside_manager(&world), routees[1], &work, &i), 0);
     for (uint64_t i = 0; i < 54; i++)
-        ck_assert_int_eq(put_number_to_router(domt_outside(&world), i), 0);
-    ck_assert_int_eq(put_number_to_router(domt_outside(&world), 0), -ENOBUFS);
+        ck_assert_int_eq(put_number_to_router(domt_outside_manager(&world), i), 0);
+    ck_assert_int_eq(put_number_to_router(domt_outside_manager(&world), 0), -ENOBUFS);
     domt_settle_world(&world);
     for (uint32_t i = 0; i < 4; i++)
         ck_assert_uint_eq(got[i], 16);
@@ -115,7 +115,8 @@ DOMT_TEST(least_prefers_the_empty_one)
             for (uint64_t i = 0; i < 20; i++)
                 if (i % 4 != empty)
                     ck_assert_int_eq(
-                        domt_send_notice(domt_outside(&world), routees[i % 4], &work, &i), 0);
+                        domt_send_notice(domt_outside_manager(&world), routees[i % 4], &work, &i),
+                        0);
             memset(got, 0, sizeof got);
             for (uint64_t i = 0; i < 5; i++)
                 ck_assert_int_eq(put_number_to_router(world.managers[from], i), 0);
@@ -132,7 +133,7 @@ DOMT_TEST(least_sees_what_another_thread_has_taken_in)
     open_workers(8);
     spawn_router_with_routees(2, DOMUS_ROUTE_LEAST);
     for (uint64_t i = 0; i < 10; i++)
-        ck_assert_int_eq(domt_send_notice(domt_outside(&world), routees[1], &work, &i), 0);
+        ck_assert_int_eq(domt_send_notice(domt_outside_manager(&world), routees[1], &work, &i), 0);
     /* home 1 takes the messages out of the inbox, and does not handle them yet */
     (void)domi_manager_take_arrivals(world.managers[1]);
     for (uint64_t i = 0; i < 10; i++)
@@ -232,12 +233,12 @@ DOMT_TEST(hash_refuses_when_the_routee_of_the_key_is_full)
     wish.routing.key = key_of_number;
     spawn_router_with_routees(4, DOMUS_ROUTE_HASH);
     for (uint32_t i = 0; i < 16; i++)
-        ck_assert_int_eq(put_number_to_router(domt_outside(&world), 7), 0);
-    ck_assert_int_eq(put_number_to_router(domt_outside(&world), 7), -ENOBUFS);
+        ck_assert_int_eq(put_number_to_router(domt_outside_manager(&world), 7), 0);
+    ck_assert_int_eq(put_number_to_router(domt_outside_manager(&world), 7), -ENOBUFS);
     domt_settle_world(&world);
     for (uint32_t i = 0; i < 4; i++)
         stop_actor(routees[i]);
-    ck_assert_int_eq(put_number_to_router(domt_outside(&world), 7), -ESTALE);
+    ck_assert_int_eq(put_number_to_router(domt_outside_manager(&world), 7), -ESTALE);
     close_workers();
 }
 
@@ -278,10 +279,10 @@ DOMT_TEST(a_cancel_finds_the_routee_that_works_on_it)
     spawn_router_with_routees(4, DOMUS_ROUTE_ROBIN);
     for (uint32_t i = 0; i < 3; i++)
         domt_run_as_actor(&world, agents[0], ask_router_and_remember, NULL);
-    ck_assert_uint_eq(domi_house_count_parked(routees[2].house), 1);
+    ck_assert_uint_eq(domi_house_count_parked_conversations(routees[2].house), 1);
     domt_run_as_actor(&world, agents[0], cancel_ask_to_router, NULL);
-    ck_assert_uint_eq(domi_house_count_parked(routees[2].house), 0);
-    ck_assert_uint_eq(domi_house_count_parked(routees[0].house), 1);
+    ck_assert_uint_eq(domi_house_count_parked_conversations(routees[2].house), 0);
+    ck_assert_uint_eq(domi_house_count_parked_conversations(routees[0].house), 1);
     close_workers();
 }
 
@@ -386,7 +387,7 @@ DOMT_TEST(a_name_is_the_routers)
     close_workers();
 }
 
-DOMT_TEST(a_count_of_one_is_a_plain_actor)
+DOMT_TEST(router_of_a_single_routee_is_a_plain_actor)
 {
     open_workers(0);
     spawn_router_with_routees(1, DOMUS_ROUTE_LEAST);
@@ -421,7 +422,7 @@ static int try_wrong_calls_of_routers(domus_stack *stack, void *context)
     return 0;
 }
 
-DOMT_TEST(wrong_orders_are_refused_and_routers_have_a_limit)
+DOMT_TEST(wrong_calls_are_refused_and_routers_have_a_limit)
 {
     open_workers(1);
     domt_run_as_actor(&world, agents[0], try_wrong_calls_of_routers, NULL);
@@ -441,7 +442,7 @@ DOMT_TEST(the_end_of_its_maker_ends_a_router)
     open_workers(2);
     for (uint32_t i = 0; i < 10; i++) {
         domus_address owner =
-            domt_spawn(domt_outside(&world), world.managers[i % 2], &domt_agent, NULL);
+            domt_spawn(domt_outside_manager(&world), world.managers[i % 2], &domt_agent, NULL);
         domt_run_as_actor(&world, owner, spawn_router_of_two, NULL);
         ck_assert_int_eq(wish.result, 0);
         domt_run_as_actor(&world, owner, spawn_router_of_two, NULL);
@@ -467,7 +468,8 @@ DOMT_TEST(without_memory_nothing_is_left)
         wish.count = 4;
         wish.routing.route = DOMUS_ROUTE_LEAST;
         memset(&wish.options, 0, sizeof wish.options);
-        domt_send_call(domt_outside(&world), agents[0], spawn_router_as_wished, NULL);
+        domt_send_function_to_call(domt_outside_manager(&world), agents[0], spawn_router_as_wished,
+                                   NULL);
         domi_memory_fail_allocation_after(n, 1);
         domt_settle_world(&world);
         domi_memory_fail_allocation_after(-1, 0);

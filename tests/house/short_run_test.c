@@ -43,18 +43,18 @@ static const char *letters_of_next_run(void)
 
     (void)domi_house_run_and_settle(
         home_manager(), domi_queue_take_house(&home_manager()->schedule.ready[DOMUS_STATE]));
-    return domt_log_letters_from(&log0, first);
+    return domt_log_letters_from_entry(&log0, first);
 }
 
-DOMT_TEST(run_begins_behind_where_the_last_one_began_not_where_it_ended)
+DOMT_TEST(run_begins_at_the_kind_behind_the_one_the_last_began_with)
 {
     open_world(2);
-    domt_send_inquiry(home_manager(), one, other, 0);
+    domt_let_recorder_ask(home_manager(), one, other, 0);
     let_home_work(home_manager());
     for (int i = 0; i < 3; i++)
-        domt_send_inquiry(world.managers[1], other, one, i);
+        domt_let_recorder_ask(world.managers[1], other, one, i);
     for (int i = 0; i < 3; i++)
-        domt_send_note(domt_outside(&world), one, i);
+        domt_send_note(domt_outside_manager(&world), one, i);
     let_home_work(world.managers[1]);
     (void)domi_manager_take_arrivals(home_manager());
     log0.count = 0;
@@ -67,7 +67,7 @@ DOMT_TEST(run_begins_behind_where_the_last_one_began_not_where_it_ended)
     domt_world_end(&world);
 }
 
-static int count_received(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_received_message(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ck_assert_int_eq(answer->error, 0);
     resumed++;
@@ -78,7 +78,7 @@ static int receive_any_message(domus_stack *stack, void *context)
 {
     static const domus_pattern any = {NULL, NULL};
 
-    return domus_receive(stack, &any, count_received);
+    return domus_receive(stack, &any, count_received_message);
 }
 
 DOMT_TEST(receive_takes_its_message_in_the_shortest_run)
@@ -86,7 +86,7 @@ DOMT_TEST(receive_takes_its_message_in_the_shortest_run)
     open_world(1);
     domt_run_as_actor(&world, one, receive_any_message, NULL);
     ck_assert_uint_eq(resumed, 0);
-    domt_send_note(domt_outside(&world), one, 1);
+    domt_send_note(domt_outside_manager(&world), one, 1);
     (void)domi_manager_take_arrivals(home_manager());
     for (int run = 0; run < 3 && home_manager()->schedule.ready[DOMUS_STATE].count != 0; run++)
         (void)letters_of_next_run();
@@ -101,12 +101,12 @@ DOMT_TEST(receive_does_not_starve_behind_replies)
     for (uint32_t most = 1; most <= 64; most *= 2) {
         open_world(most);
         for (int i = 0; i < 200; i++)
-            domt_send_inquiry(home_manager(), one, other, i);
-        domt_send_call(home_manager(), one, receive_any_message, NULL);
+            domt_let_recorder_ask(home_manager(), one, other, i);
+        domt_send_function_to_call(home_manager(), one, receive_any_message, NULL);
         let_home_work(home_manager());
         ck_assert_uint_eq(resumed, 0);
         let_home_work(world.managers[1]);
-        domt_send_note(domt_outside(&world), one, 1);
+        domt_send_note(domt_outside_manager(&world), one, 1);
         (void)domi_manager_take_arrivals(home_manager());
         /* A run that keeps places handles each kind. In runs without such places, each kind comes
          * first once. */
@@ -128,14 +128,14 @@ static int arm_timers_of_1_ms(domus_stack *stack, void *count)
 
 /* The count of events and the kind with which the next run begins share a word; a full count must
  * not change that kind. */
-DOMT_TEST(events_are_counted_beside_where_a_run_begins)
+DOMT_TEST(full_count_of_events_does_not_change_where_a_run_begins)
 {
     open_world(3);
-    domt_send_call(home_manager(), one, arm_timers_of_1_ms, &(int){30});
+    domt_send_function_to_call(home_manager(), one, arm_timers_of_1_ms, &(int){30});
     let_home_work(home_manager());
     uint32_t first = one.house->events & DOMI_EVENT_FIRST_MASK;
-    domt_jump_time(&world, 2 * MS);
-    (void)domt_events(home_manager());
+    domt_advance_time_without_runs(&world, 2 * MS);
+    (void)domt_take_arrivals_and_timers(home_manager());
     ck_assert_uint_eq(domi_house_count_events(one.house), 30);
     ck_assert_uint_eq(one.house->events & DOMI_EVENT_FIRST_MASK, first);
     for (uint32_t left = 27; left != 0; left -= 3) {
@@ -152,10 +152,10 @@ DOMT_TEST(event_of_an_actor_that_is_not_mounted_is_dropped_in_the_shortest_run)
 {
     for (int mounted = 0; mounted < 2; mounted++) {
         open_world(1);
-        domt_send_call(home_manager(), one, arm_timers_of_1_ms, &(int){1});
+        domt_send_function_to_call(home_manager(), one, arm_timers_of_1_ms, &(int){1});
         let_home_work(home_manager());
-        domt_jump_time(&world, 2 * MS);
-        (void)domt_events(home_manager());
+        domt_advance_time_without_runs(&world, 2 * MS);
+        (void)domt_take_arrivals_and_timers(home_manager());
         if (mounted == 0)
             one.house->marks |= DOMI_MARK_UNMOUNTED;
         ck_assert_str_eq(letters_of_next_run(), mounted == 0 ? "" : "e");

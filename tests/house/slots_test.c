@@ -121,9 +121,9 @@ DOMT_TEST(slots_do_not_grow_when_one_thread_spawns_and_another_home_frees)
         for (int i = 0; i < COUNT; i++)
             domt_stop_actor_and_settle(&world, world.managers[1], addresses[i]);
         if (round == 2)
-            mapped = domt_mapped_bytes(&world);
+            mapped = domt_world_mapped_bytes(&world);
     }
-    ck_assert_uint_eq(domt_mapped_bytes(&world), mapped);
+    ck_assert_uint_eq(domt_world_mapped_bytes(&world), mapped);
     ck_assert_uint_eq(DOMT_SUM(&world, stops), ROUNDS * COUNT);
     domt_world_end(&world);
 }
@@ -190,7 +190,7 @@ static unsigned count_children_at_wrong_places(const domi_children *children)
     return wrong;
 }
 
-static uint32_t count_segments(const domi_children *children)
+static uint32_t count_segments_of_children(const domi_children *children)
 {
     uint32_t count = 0;
 
@@ -241,16 +241,16 @@ DOMT_TEST(children_that_have_left_leave_no_memory_behind)
     for (uint32_t i = 0; i < 1024; i++)
         ck_assert_int_eq(domi_children_add(&children, &houses[i]), 0);
     /* the list itself has room for 8 children; seven segments hold 8, 16, 32 ... 512 more */
-    ck_assert_uint_eq(count_segments(children), 7);
+    ck_assert_uint_eq(count_segments_of_children(children), 7);
     while (children->count > 512)
         domi_children_remove(children, domi_children_get_at_place(children, 0));
-    ck_assert_uint_eq(count_segments(children), 7);
+    ck_assert_uint_eq(count_segments_of_children(children), 7);
     while (children->count > 256)
         domi_children_remove(children, domi_children_get_at_place(children, 0));
-    ck_assert_uint_eq(count_segments(children), 6);
+    ck_assert_uint_eq(count_segments_of_children(children), 6);
     while (children->count > 0)
         domi_children_remove(children, domi_children_get_at_place(children, 0));
-    ck_assert_uint_eq(count_segments(children), 0);
+    ck_assert_uint_eq(count_segments_of_children(children), 0);
     domi_children_free_list(children);
     free(houses);
 }

@@ -78,7 +78,7 @@ static domus_address gone;
 
 static int ask_ended_actor(domus_stack *stack, void *context)
 {
-    int result = domus_ask(stack, gone, &domt_text, "dropped.", domt_talk_hear_answer);
+    int result = domus_ask(stack, gone, &domt_text, "dropped.", domt_talk_record_answer);
 
     ck_assert_int_eq(result, DOMUS_PARKED);
     /* An answer resumes its function later, never from within the verb that asked. */
@@ -128,7 +128,7 @@ DOMT_TEST(answers_and_errors_are_forwarded_through_a_parked_conversation)
     for (int i = 0; i < 3; i++) {
         int (*function)(domus_stack *, void *) = functions[i];
         domt_call question = {ask_third_and_pass_answer_on, &function};
-        domt_talk.third = domt_spawn(domt_outside(&domt_talk.world),
+        domt_talk.third = domt_spawn(domt_outside_manager(&domt_talk.world),
                                      domt_talk.world.managers[i % 2], &domt_agent, NULL);
         domt_run_as_actor(&domt_talk.world, domt_talk.asker, domt_talk_ask_other_agent, &question);
         ck_assert_int_eq(domt_talk.error, errors[i]);
@@ -145,7 +145,7 @@ static int ask_and_return_without_wait(domus_stack *stack, void *result)
     domt_call question = {domt_reply_hello, NULL};
 
     ck_assert_int_eq(
-        domus_ask(stack, domt_talk.other, &domt_call_type, &question, domt_talk_hear_answer),
+        domus_ask(stack, domt_talk.other, &domt_call_type, &question, domt_talk_record_answer),
         DOMUS_PARKED);
     return *(int *)result;
 }
@@ -172,7 +172,7 @@ static int ask_other_to_fail(domus_stack *stack, void *context)
 {
     domt_call question = {domt_fail_with_eio, NULL};
 
-    return domus_ask(stack, domt_talk.other, &domt_call_type, &question, domt_talk_hear_answer);
+    return domus_ask(stack, domt_talk.other, &domt_call_type, &question, domt_talk_record_answer);
 }
 
 /* The first conversation ends without waiting. The second one uses the same stack, and both answers
@@ -183,8 +183,8 @@ DOMT_TEST(late_answer_does_not_resume_the_next_conversation)
 
     domt_talk_open_world();
     domi_manager *home = domt_talk.world.managers[0];
-    domt_send_call(home, domt_talk.asker, ask_and_return_without_wait, &result);
-    domt_send_call(home, domt_talk.asker, ask_other_to_fail, NULL);
+    domt_send_function_to_call(home, domt_talk.asker, ask_and_return_without_wait, &result);
+    domt_send_function_to_call(home, domt_talk.asker, ask_other_to_fail, NULL);
     (void)domt_iterate_home(home);
     ck_assert_uint_eq(domt_talk.asker.house->asks, 1);
     domt_settle_world(&domt_talk.world);
@@ -251,7 +251,7 @@ static int ask_other_then_itself(domus_stack *stack, void *context)
     int parked = domt_talk_ask_other_agent(stack, context);
 
     ck_assert_int_eq(parked, DOMUS_PARKED);
-    return domus_ask(stack, domt_talk.asker, &domt_text, "dropped.", domt_talk_hear_answer);
+    return domus_ask(stack, domt_talk.asker, &domt_text, "dropped.", domt_talk_record_answer);
 }
 
 DOMT_TEST(conversation_waits_for_what_it_asked_last)
@@ -347,7 +347,7 @@ static const domus_type huge = {.name = "huge", .size = DOMUS_PAYLOAD_MAX + 1};
 static int try_to_send_too_large_payload(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(domus_notice(stack, domt_talk.other, &huge, ""), -EMSGSIZE);
-    ck_assert_int_eq(domus_ask(stack, domt_talk.other, &huge, "", domt_talk_hear_answer),
+    ck_assert_int_eq(domus_ask(stack, domt_talk.other, &huge, "", domt_talk_record_answer),
                      -EMSGSIZE);
     if (domus_sender(stack).house != NULL)
         ck_assert_int_eq(domus_reply(stack, &huge, ""), -EMSGSIZE);

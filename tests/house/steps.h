@@ -24,15 +24,15 @@ static inline int domt_do_nothing(domus_stack *stack, void *context)
     return 0;
 }
 
-static inline int domt_do_keep_ask_for_ever(domus_stack *stack,
-                                            void *context) /* keep the ask for ever */
+static inline int domt_keep_ask_for_ever(domus_stack *stack,
+                                         void *context) /* keep the ask for ever */
 {
     domus_kept kept;
 
     return domus_keep(stack, &kept);
 }
 
-static inline int domt_do_unstash_all(domus_stack *stack, void *context)
+static inline int domt_unstash_all(domus_stack *stack, void *context)
 {
     domus_unstash(stack);
     return 0;

@@ -26,7 +26,7 @@ static void open_world(void)
 
 static bool has_actor_ended(domus_address address)
 {
-    return domi_house_ask_to_stop(domt_outside(&world), address) == -ESTALE;
+    return domi_house_ask_to_stop(domt_outside_manager(&world), address) == -ESTALE;
 }
 
 /* --- from anywhere, in every state ----------------------------------------------------------- */
@@ -90,9 +90,9 @@ DOMT_TEST(m9_at_most_one_more_message_is_handled_behind_a_stop)
     enum { NOTES = 10000 };
 
     open_world();
-    domt_send_call(domt_outside(&world), one, stop_itself_and_send, NULL);
+    domt_send_function_to_call(domt_outside_manager(&world), one, stop_itself_and_send, NULL);
     for (int64_t i = 0; i < NOTES; i++)
-        domt_send_note(domt_outside(&world), one, i);
+        domt_send_note(domt_outside_manager(&world), one, i);
     domt_settle_world(&world);
     ck_assert_uint_eq(log0.count, 0);
     ck_assert_uint_eq(log0.stops, 1);
@@ -101,7 +101,7 @@ DOMT_TEST(m9_at_most_one_more_message_is_handled_behind_a_stop)
 
     open_world();
     for (int64_t i = 0; i < NOTES; i++)
-        domt_send_note(domt_outside(&world), one, i);
+        domt_send_note(domt_outside_manager(&world), one, i);
     (void)domt_iterate_home(world.managers[0]);
     uint32_t before = log0.count;
     ck_assert_uint_eq(before, 64);
@@ -120,7 +120,7 @@ DOMT_TEST(stopping_actor_cancels_its_conversations)
 {
     open_world();
     for (int64_t i = 0; i < 5; i++)
-        domt_send_inquiry(world.managers[0], one, other, i);
+        domt_let_recorder_ask(world.managers[0], one, other, i);
     (void)domt_iterate_home(world.managers[0]);
     domt_stop_actor_and_settle(&world, world.managers[0], one);
     /* Each waiting conversation was resumed once, by its answer or by the cancel. */
@@ -140,10 +140,10 @@ DOMT_TEST(stop_in_a_barrier_fails_asks_that_wait_behind_it)
 {
     open_world();
     domus_address asker = domt_spawn_recorder(&world, 2, &log1);
-    domt_send_call(world.managers[0], one, raise_barrier_and_ask, NULL);
+    domt_send_function_to_call(world.managers[0], one, raise_barrier_and_ask, NULL);
     (void)domt_iterate_home(world.managers[0]);
     for (int64_t i = 0; i < 5; i++)
-        domt_send_inquiry(world.managers[2], asker, one, i);
+        domt_let_recorder_ask(world.managers[2], asker, one, i);
     (void)domt_iterate_home(world.managers[2]);
     (void)domt_iterate_home(world.managers[0]);
     ck_assert_uint_eq(one.house->mail, 5);
@@ -185,11 +185,12 @@ static int ask_actor_without_answer(domus_stack *stack, void *to)
 DOMT_TEST(dead_letters_are_dropped_once_and_asks_fail_with_estale)
 {
     open_world();
-    domus_address gone = domt_spawn(domt_outside(&world), world.managers[0], &deaf, NULL);
+    domus_address gone = domt_spawn(domt_outside_manager(&world), world.managers[0], &deaf, NULL);
     domt_settle_world(&world);
     for (int i = 0; i < 3; i++)
-        ck_assert_int_eq(domt_send_notice(domt_outside(&world), gone, &domt_counted, "payload"), 0);
-    domt_send_call(world.managers[1], other, ask_actor_without_answer, &gone);
+        ck_assert_int_eq(
+            domt_send_notice(domt_outside_manager(&world), gone, &domt_counted, "payload"), 0);
+    domt_send_function_to_call(world.managers[1], other, ask_actor_without_answer, &gone);
     (void)domt_iterate_home(world.managers[1]);
     (void)domi_manager_take_arrivals(world.managers[0]);
     domt_stop_actor_and_settle(&world, world.managers[0], gone);
@@ -228,7 +229,7 @@ DOMT_TEST(stop_waits_for_the_inbox_to_be_taken)
     domi_manager *home = world.managers[0];
     domt_run_as_actor(&world, one, arm_two_timers, NULL);
     ck_assert_int_eq(domt_send_notice(world.managers[1], one, &domt_counted, "payload"), 0);
-    domt_jump_time(&world, 3 * MS);
+    domt_advance_time_without_runs(&world, 3 * MS);
     ck_assert_uint_eq(domi_manager_fire_timers(home), 2);
     ck_assert_int_eq(domi_house_ask_to_stop(home, one), 0);
     while (domt_run_state_queue(home) != 0)
@@ -290,7 +291,7 @@ DOMT_TEST(end_of_the_world_stops_all_and_drops_what_is_under_way)
         if (i == 1)
             (void)domi_manager_take_arrivals(world.managers[1]);
     }
-    domt_send_call(world.managers[0], one, raise_barrier_and_ask, NULL);
+    domt_send_function_to_call(world.managers[0], one, raise_barrier_and_ask, NULL);
     domt_send_note(world.managers[0], one, 1);
     (void)domt_iterate_home(world.managers[0]);
     (void)spawn_actor_in_state(UNSORTED);

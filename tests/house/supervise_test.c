@@ -18,7 +18,7 @@ static void open_boss_with_two_children(const domus_supervision *supervision)
     domt_kin_open_world_with_boss(2, supervision);
     (void)domt_kin_spawn_child(1, 2, 0, &domt_kin_hearing);
     (void)domt_kin_spawn_child(1, 3, 1, &domt_kin_hearing);
-    (void)domt_kin_take_trail();
+    (void)domt_kin_read_and_clear_trail();
 }
 
 /* --- rules ----------------------------------------------------------------------------------- */
@@ -128,7 +128,7 @@ DOMT_TEST(actor_that_escalates_does_not_just_go_on)
     domt_kin_close_world();
 }
 
-static int return_error_of_test(domus_stack *stack, void *unused)
+static int return_eio(domus_stack *stack, void *unused)
 {
     return -EIO;
 }
@@ -143,7 +143,7 @@ static int record_error_of_answer(domus_stack *stack, void *self, const domus_an
 
 static int ask_child_to_fail(domus_stack *stack, void *child)
 {
-    static const domt_call question = {return_error_of_test, NULL};
+    static const domt_call question = {return_eio, NULL};
 
     return domus_ask(stack, *(domus_address *)child, &domt_call_type, &question,
                      record_error_of_answer);
@@ -225,13 +225,14 @@ DOMT_TEST(stop_races_with_a_failure_and_wins)
             break;
         case 2: /* the parent's decision is under way to the child */
             let_child_fail_with_mail(child);
-            domt_kin_take_turn_of_home(0);
+            domt_kin_run_iteration_of_home(0);
             (void)domi_house_ask_to_stop(from, address);
             break;
         default: /* the parent is stopped, and the child, too */
             let_child_fail_with_mail(child);
             ck_assert_int_eq(domi_house_ask_to_stop(from, domt_kin_of[1].address), 0);
-            ck_assert_int_eq(domi_house_ask_to_stop(domt_outside(&domt_kin_world), address), 0);
+            ck_assert_int_eq(domi_house_ask_to_stop(domt_outside_manager(&domt_kin_world), address),
+                             0);
             break;
         }
         domt_settle_world(&domt_kin_world);
@@ -273,10 +274,10 @@ DOMT_TEST(escalation_climbs_to_the_parent_that_decides)
     (void)domt_kin_spawn_child(1, 2, 1, &under);
     (void)domt_kin_spawn_child(2, 3, 0, &under);
     (void)domt_kin_spawn_child(3, 4, 1, &domt_kin_hearing);
-    (void)domt_kin_take_trail();
+    (void)domt_kin_read_and_clear_trail();
     domt_kin_fail_actor(
         4, -EIO); /* the failure escalates: actor 2 restarts, and its children are gone */
-    ck_assert_str_eq(domt_kin_take_trail(), "s4 s3 s2 m2 ");
+    ck_assert_str_eq(domt_kin_read_and_clear_trail(), "s4 s3 s2 m2 ");
     ck_assert_uint_eq(domt_kin_count_houses(), 2);
     (void)domt_kin_spawn_child(2, 3, 0, &under);
     domt_kin_fail_actor(3, -EPERM);
@@ -369,12 +370,12 @@ DOMT_TEST(all_for_one_meets_children_that_have_just_ended_elsewhere)
         open_boss_with_six_children(&all);
         there = domt_kin_world.managers[1];
         domt_kin_send_notice(3, &domt_kin_fail, -EIO);
-        domt_kin_take_turn_of_home(1);
+        domt_kin_run_iteration_of_home(1);
         ck_assert_int_eq(domi_house_ask_to_stop(there, domt_kin_of[5].address), 0);
-        domt_kin_take_turn_of_home(1);
+        domt_kin_run_iteration_of_home(1);
         ck_assert(!domt_kin_is_alive(5));
         ck_assert_int_eq(domi_house_ask_to_stop(there, domt_kin_of[7].address), 0);
-        domt_kin_take_turn_of_home(0);
+        domt_kin_run_iteration_of_home(0);
         domt_settle_world(&domt_kin_world);
         ck_assert(!domt_kin_is_alive(7));
         ck_assert_uint_eq(domt_kin_count_houses(), i == 0 ? 5 : 1);
@@ -404,7 +405,8 @@ DOMT_TEST(all_for_one_meets_children_that_are_just_born)
         open_boss_with_six_children(&all);
         domt_kin_send_notice(failed, &domt_kin_fail, -EIO);
         domt_kin_run_houses_of_home(failed - 2);
-        domt_kin_send_function(domt_outside(&domt_kin_world), 1, spawn_a_child_on_each_home, NULL);
+        domt_kin_send_function_to_run(domt_outside_manager(&domt_kin_world), 1,
+                                      spawn_a_child_on_each_home, NULL);
         domt_settle_world(&domt_kin_world);
         if (round % 2 == 0) {
             domt_kin_send_notice(8, &domt_kin_note, 0);

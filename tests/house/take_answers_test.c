@@ -13,7 +13,7 @@ static domt_owning *const now = &domt_owned;
 
 static int reply_pong(domus_stack *stack, const domt_owner *asked)
 {
-    return domus_reply(stack, &domt_middle, domt_owning_payload("pong"));
+    return domus_reply(stack, &domt_middle, domt_owning_make_payload("pong"));
 }
 
 static void open_world_with_hearer(int (*hear)(domus_stack *, const domus_answer *))
@@ -53,14 +53,14 @@ static int take_second_and_wait_for_next(domus_stack *stack, const domus_answer 
         ck_assert_int_eq(domus_take(stack), 0);
         domt_free_text(domt_text_of_answer(answer));
     }
-    return now->heard < 2 ? domus_wait_first(stack, domt_owning_hear_answer) : 0;
+    return now->heard < 2 ? domus_wait_first(stack, domt_owning_count_and_check_answer) : 0;
 }
 
 static int ask_three_for_first(domus_stack *stack, void *unused)
 {
     for (uint64_t tag = 1; tag <= 3; tag++)
         ck_assert_int_eq(domt_owning_add_ask_in_handler(stack, 1, &domt_small, "ping", tag), 0);
-    return domus_wait_first(stack, domt_owning_hear_answer);
+    return domus_wait_first(stack, domt_owning_count_and_check_answer);
 }
 
 DOMT_TEST(answers_are_released_one_by_one_and_those_not_shown_at_the_end)
@@ -103,11 +103,11 @@ static int ask_five_times_and_wait_for_all(domus_stack *stack, void *unused)
         ck_assert_int_eq(domt_owning_add_ask_in_handler(stack, 1, domt_sizes[tag % 3], "ping", tag),
                          0);
     ck_assert_int_eq(domus_ask_add(stack, (domus_address){NULL, 0}, &domt_small,
-                                   domt_owning_payload("ping"), 0, ALL - 1),
+                                   domt_owning_make_payload("ping"), 0, ALL - 1),
                      0);
     /* the ask to nobody was not sent, and its payload is released at once */
     ck_assert_uint_eq(now->released, before + 1);
-    return domus_wait_all(stack, domt_owning_hear_answer);
+    return domus_wait_all(stack, domt_owning_count_and_check_answer);
 }
 
 static int expect_asks_released(domus_stack *stack, const domus_answer *answer)
@@ -166,10 +166,10 @@ static int try_to_take_copy_of_answer(domus_stack *stack, const domus_answer *an
     return 0;
 }
 
-static int ask_one_for_all(domus_stack *stack, void *unused)
+static int ask_once_and_wait_for_all(domus_stack *stack, void *unused)
 {
     ck_assert_int_eq(domt_owning_add_ask_in_handler(stack, 1, &domt_small, "ping", 1), 0);
-    return domus_wait_all(stack, domt_owning_hear_answer);
+    return domus_wait_all(stack, domt_owning_count_and_check_answer);
 }
 
 DOMT_TEST(list_of_answers_is_searched_without_the_one_before)
@@ -177,7 +177,7 @@ DOMT_TEST(list_of_answers_is_searched_without_the_one_before)
     open_world_with_hearer(take_some_answers);
     domt_owning_run_in_actor(0, ask_five_times_and_wait_for_all, NULL);
     now->hear = try_to_take_copy_of_answer;
-    domt_owning_run_in_actor(0, ask_one_for_all, NULL);
+    domt_owning_run_in_actor(0, ask_once_and_wait_for_all, NULL);
     ck_assert_uint_eq(now->heard, 2);
     domt_owning_close_world();
 }
@@ -213,7 +213,7 @@ static int sleep_and_wait_for_all(domus_stack *stack, void *count)
 {
     for (uintptr_t i = (uintptr_t)count; i != 0; i--)
         ck_assert_int_eq(domus_sleep_add(stack, MS, 0), 0);
-    return domus_wait_all(stack, domt_owning_hear_answer);
+    return domus_wait_all(stack, domt_owning_count_and_check_answer);
 }
 
 DOMT_TEST(where_no_answer_owns_anything_there_is_nothing_to_take)
@@ -230,7 +230,7 @@ DOMT_TEST(where_no_answer_owns_anything_there_is_nothing_to_take)
 static int sleep_after_first_list(domus_stack *stack, const domus_answer *answer)
 {
     if (now->heard == 1)
-        return domus_sleep(stack, MS, domt_owning_hear_answer);
+        return domus_sleep(stack, MS, domt_owning_count_and_check_answer);
     ck_assert_int_eq(domus_take(stack), -EINVAL);
     ck_assert_uint_eq(now->released, ALL + ALL - 1);
     return 0;
@@ -252,10 +252,10 @@ static bool takes;
 
 static int receive_any_message(domus_stack *stack, void *unused)
 {
-    return domus_receive(stack, &any, domt_owning_hear_answer);
+    return domus_receive(stack, &any, domt_owning_count_and_check_answer);
 }
 
-static int take_received(domus_stack *stack, const domus_answer *answer)
+static int take_received_message(domus_stack *stack, const domus_answer *answer)
 {
     if (now->heard != 1)
         return 0; /* the first message heard is the reply, which is not taken */
@@ -268,7 +268,7 @@ static int take_received(domus_stack *stack, const domus_answer *answer)
     if (answer->type != &domt_middle)
         return 0;
     unsigned released = now->released;
-    ck_assert_int_eq(domus_reply(stack, &domt_small, domt_owning_payload("pong")), 0);
+    ck_assert_int_eq(domus_reply(stack, &domt_small, domt_owning_make_payload("pong")), 0);
     ck_assert_uint_eq(now->released, released + !takes);
     ck_assert_int_eq(domus_take(stack), -EINVAL);
     return 0;
@@ -278,7 +278,7 @@ DOMT_TEST(received_message_is_released_after_its_step)
 {
     /* twice each: a notice, an ask that is answered, an ask that is not answered */
     for (unsigned i = 0; i < 6; i++) {
-        open_world_with_hearer(take_received);
+        open_world_with_hearer(take_received_message);
         takes = i >= 3;
         domt_owning_run_in_actor(1, receive_any_message, NULL);
         if (i % 3 == 0)
@@ -305,7 +305,7 @@ static int open_and_join_group(domus_stack *stack, void *unused)
 
 static int publish_text(domus_stack *stack, void *unused)
 {
-    ck_assert_int_eq(domus_publish(stack, group, &domt_small, domt_owning_payload("news")), 0);
+    ck_assert_int_eq(domus_publish(stack, group, &domt_small, domt_owning_make_payload("news")), 0);
     return 0;
 }
 
@@ -321,7 +321,7 @@ static void open_group(uint32_t members)
         domt_owning_run_in_actor(i, open_and_join_group, NULL);
 }
 
-static void close_group(void)
+static void end_world_of_group_and_check_counts(void)
 {
     domt_settle_world(&now->world);
     domt_world_end(&now->world);
@@ -345,7 +345,7 @@ DOMT_TEST(publication_cannot_be_taken_and_is_released_after_its_last_reader)
     domt_owning_run_in_actor(0, publish_text, NULL);
     ck_assert_uint_eq(now->handled, 3);
     ck_assert_uint_eq(now->released, 1);
-    close_group();
+    end_world_of_group_and_check_counts();
 }
 
 /* Take a notice and a publication that were received together: domus_take() takes all answers or
@@ -367,10 +367,10 @@ static int receive_two_and_wait_for_all(domus_stack *stack, void *unused)
 {
     for (int i = 0; i < 2; i++)
         ck_assert_int_eq(domus_receive_add(stack, &any, DOMUS_FOR_EVER, 0), 0);
-    return domus_wait_all(stack, domt_owning_hear_answer);
+    return domus_wait_all(stack, domt_owning_count_and_check_answer);
 }
 
-DOMT_TEST(all_are_taken_or_none)
+DOMT_TEST(all_answers_of_a_list_are_taken_or_none)
 {
     for (int order = 0; order < 2; order++) {
         open_group(2);
@@ -384,7 +384,7 @@ DOMT_TEST(all_are_taken_or_none)
         ck_assert_uint_eq(now->heard, 1);
         ck_assert_uint_eq(now->released, 1);
         ck_assert_uint_eq(now->freed, 1);
-        close_group();
+        end_world_of_group_and_check_counts();
     }
 }
 

@@ -20,7 +20,8 @@ static bool takes;
 
 static int arm_timer_that_fires_once(domus_stack *stack, void *unused)
 {
-    ck_assert_int_eq(domus_after(stack, MS, &domt_small, domt_owning_payload("once"), &timer), 0);
+    ck_assert_int_eq(domus_after(stack, MS, &domt_small, domt_owning_make_payload("once"), &timer),
+                     0);
     return 0;
 }
 
@@ -77,11 +78,11 @@ DOMT_TEST(timer_that_never_fires_is_released_by_its_cancel_or_the_stop)
 static int arm_periodic_timer(domus_stack *stack, void *fixed_delay)
 {
     if (fixed_delay != NULL)
-        ck_assert_int_eq(domus_repeat(stack, MS, &domt_small, domt_owning_payload("tick"), &timer),
-                         0);
+        ck_assert_int_eq(
+            domus_repeat(stack, MS, &domt_small, domt_owning_make_payload("tick"), &timer), 0);
     else
-        ck_assert_int_eq(domus_every(stack, MS, &domt_small, domt_owning_payload("tick"), &timer),
-                         0);
+        ck_assert_int_eq(
+            domus_every(stack, MS, &domt_small, domt_owning_make_payload("tick"), &timer), 0);
     return 0;
 }
 
@@ -113,9 +114,9 @@ static int arm_timers_until_refused(domus_stack *stack, void *unused)
 {
     domus_timer armed[2];
 
-    ck_assert_int_eq(domus_after(stack, MS, &domt_small, domt_owning_payload("mine"), &armed[0]),
-                     0);
-    char *text = ((domt_owner *)domt_owning_payload("refused"))->text;
+    ck_assert_int_eq(
+        domus_after(stack, MS, &domt_small, domt_owning_make_payload("mine"), &armed[0]), 0);
+    char *text = ((domt_owner *)domt_owning_make_payload("refused"))->text;
     ck_assert_int_eq(domus_after(stack, MS, &domt_small, &text, &armed[1]), -ENOBUFS);
     domt_free_text(text);
     return domus_timer_cancel(stack, armed[0]);
@@ -144,7 +145,7 @@ static int make_message_object(domus_stack *stack, void *type)
 
 static int fill_message_object(domus_stack *stack, void *text)
 {
-    memcpy(domus_message_payload(object), domt_owning_payload(text),
+    memcpy(domus_message_payload(object), domt_owning_make_payload(text),
            domus_message_type(object)->size);
     return 0;
 }
@@ -256,9 +257,9 @@ static int take_events_of_step(domus_stack *stack, void *self, const domus_proce
     }
     if (yields && count != 0) {
         yields = false;
-        ck_assert_int_eq(
-            domus_process_ask(out, now->actors[2], &domt_small, domt_owning_payload("ping"), 0, 1),
-            0);
+        ck_assert_int_eq(domus_process_ask(out, now->actors[2], &domt_small,
+                                           domt_owning_make_payload("ping"), 0, 1),
+                         0);
         ck_assert_int_eq(domus_process_sleep(out, MS, 2), 0);
     }
     return 0;
@@ -274,18 +275,19 @@ static int spawn_process(domus_stack *stack, void *unused)
 
 static int ask_process_with_text(domus_stack *stack, void *type)
 {
-    return domus_ask(stack, process, type, domt_owning_payload("hello"), domt_owning_hear_answer);
+    return domus_ask(stack, process, type, domt_owning_make_payload("hello"),
+                     domt_owning_count_and_check_answer);
 }
 
 static int send_text_to_process(domus_stack *stack, void *type)
 {
-    ck_assert_int_eq(domus_notice(stack, process, type, domt_owning_payload("hello")), 0);
+    ck_assert_int_eq(domus_notice(stack, process, type, domt_owning_make_payload("hello")), 0);
     return 0;
 }
 
 static int reply_pong(domus_stack *stack, const domt_owner *asked_)
 {
-    return domus_reply(stack, &domt_large, domt_owning_payload("pong"));
+    return domus_reply(stack, &domt_large, domt_owning_make_payload("pong"));
 }
 
 DOMT_TEST(event_of_a_process_is_released_after_its_step_unless_taken)
@@ -325,8 +327,8 @@ DOMT_TEST(event_that_no_step_has_seen_is_released_when_the_process_stops)
     domt_owning_run_in_actor(1, spawn_process, NULL);
     home = process.house->home;
     for (int i = 0; i <= 2; i += 2)
-        ck_assert_int_eq(domt_send_notice(domt_outside(&now->world), process, domt_sizes[i],
-                                          domt_owning_payload("hello")),
+        ck_assert_int_eq(domt_send_notice(domt_outside_manager(&now->world), process, domt_sizes[i],
+                                          domt_owning_make_payload("hello")),
                          0);
     (void)domt_iterate_home(home); /* the process gathers the publication, but makes no step */
     domt_owning_stop_actor(process);
@@ -343,7 +345,7 @@ DOMUS_SEQUENCE(ask, char)
     DOMUS_BEGIN;
     DOMUS_SLEEP(5 * MS);
     slept = answer->error;
-    DOMUS_ASK(now->actors[1], &domt_small, domt_owning_payload("asked"));
+    DOMUS_ASK(now->actors[1], &domt_small, domt_owning_make_payload("asked"));
     DOMUS_END;
 }
 
@@ -352,7 +354,7 @@ DOMUS_SEQUENCE(ask_within, char)
     DOMUS_BEGIN;
     DOMUS_SLEEP(5 * MS);
     slept = answer->error;
-    DOMUS_ASK_WITHIN(now->actors[1], &domt_middle, domt_owning_payload("asked"), 2 * MS);
+    DOMUS_ASK_WITHIN(now->actors[1], &domt_middle, domt_owning_make_payload("asked"), 2 * MS);
     DOMUS_END;
 }
 
@@ -367,10 +369,10 @@ static const domus_behaviour sequences = {
 static domus_address begin_sequence_that_asks(const domus_type *type)
 {
     domus_address one =
-        domt_spawn(domt_outside(&now->world), now->world.managers[0], &sequences, NULL);
+        domt_spawn(domt_outside_manager(&now->world), now->world.managers[0], &sequences, NULL);
 
     slept = 1;
-    ck_assert_int_eq(domt_send_notice(domt_outside(&now->world), one, type, NULL), 0);
+    ck_assert_int_eq(domt_send_notice(domt_outside_manager(&now->world), one, type, NULL), 0);
     domt_settle_world(&now->world);
     return one;
 }
@@ -422,7 +424,7 @@ DOMT_TEST(there_is_nothing_to_take_without_a_message_or_from_the_librarys_events
 {
     domt_owning_open_world();
     tried = 0;
-    (void)domt_spawn(domt_outside(&now->world), now->world.managers[0], &trying, NULL);
+    (void)domt_spawn(domt_outside_manager(&now->world), now->world.managers[0], &trying, NULL);
     domt_settle_world(&now->world);
     ck_assert_int_eq(tried, 1);
     domt_owning_stop_actor(now->actors[2]);

@@ -30,7 +30,7 @@ DOMT_TEST(notice_is_released_when_its_handler_returns)
     domt_owning_close_world();
 }
 
-static int take_text(domus_stack *stack, const domt_owner *payload)
+static int take_payload_and_keep_text(domus_stack *stack, const domt_owner *payload)
 {
     ck_assert_int_eq(domus_take(stack), 0);
     ck_assert_int_eq(domus_take(stack), -EALREADY);
@@ -41,7 +41,7 @@ static int take_text(domus_stack *stack, const domt_owner *payload)
 DOMT_TEST(memory_of_a_taken_notice_belongs_to_the_handler)
 {
     domt_owning_open_world();
-    now->handle = take_text;
+    now->handle = take_payload_and_keep_text;
     for (unsigned i = 0; i < 3; i++) {
         domt_owning_send_notice(1, domt_sizes[i], "taken");
         ck_assert_uint_eq(now->released, 0);
@@ -62,7 +62,7 @@ static int expect_nothing_to_take(domus_stack *stack, const domus_answer *answer
 static int sleep_before_return(domus_stack *stack, const domt_owner *payload)
 {
     now->hear = expect_nothing_to_take;
-    return domus_sleep(stack, MS, domt_owning_hear_answer);
+    return domus_sleep(stack, MS, domt_owning_count_and_check_answer);
 }
 
 DOMT_TEST(notice_is_released_when_its_handler_waits)
@@ -94,7 +94,7 @@ static int reply_pong_and_release_ask(domus_stack *stack, const domt_owner *aske
     unsigned released = now->released;
 
     ck_assert_str_eq(asked->text, "ping");
-    ck_assert_int_eq(domus_reply(stack, pong_type, domt_owning_payload("pong")), 0);
+    ck_assert_int_eq(domus_reply(stack, pong_type, domt_owning_make_payload("pong")), 0);
     ck_assert_uint_eq(now->released, released + 1);
     /* -EINVAL: the reply has released the ask, so nothing is left to take */
     ck_assert_int_eq(domus_take(stack), -EINVAL);
@@ -226,14 +226,14 @@ static int reply_after_sleep(domus_stack *stack, const domus_answer *answer)
         return expect_pong(stack, answer);
     ck_assert_str_eq(now->kept->text, "ping"); /* the text that the kept ask owns is still valid */
     ck_assert_int_eq(domus_take(stack), -EINVAL);
-    ck_assert_int_eq(domus_reply(stack, &domt_small, domt_owning_payload("pong")), 0);
+    ck_assert_int_eq(domus_reply(stack, &domt_small, domt_owning_make_payload("pong")), 0);
     return 0;
 }
 
 static int sleep_before_reply(domus_stack *stack, const domt_owner *asked)
 {
     now->kept = asked;
-    return domus_sleep(stack, MS, domt_owning_hear_answer);
+    return domus_sleep(stack, MS, domt_owning_count_and_check_answer);
 }
 
 DOMT_TEST(asks_payload_stays_while_its_conversation_waits)
@@ -269,7 +269,7 @@ static int ask_actor_2_or_reply_pong(domus_stack *stack, const domt_owner *asked
     if (domus_self(stack).house == now->actors[1].house)
         return domt_owning_ask_in_handler(stack, 2, &domt_small, "ping", 0);
     ck_assert_str_eq(asked->text, "ping");
-    return domus_reply(stack, &domt_middle, domt_owning_payload("pong"));
+    return domus_reply(stack, &domt_middle, domt_owning_make_payload("pong"));
 }
 
 DOMT_TEST(take_in_a_resumed_step_takes_the_answer)
@@ -301,8 +301,8 @@ static int keep_ask_perhaps_taken(domus_stack *stack, const domt_owner *asked)
 static int reply_to_kept(domus_stack *stack, void *unused)
 {
     ck_assert_str_eq(now->kept->text, "ping");
-    ck_assert_int_eq(domus_kept_reply(stack, now->ask, &domt_small, domt_owning_payload("pong")),
-                     0);
+    ck_assert_int_eq(
+        domus_kept_reply(stack, now->ask, &domt_small, domt_owning_make_payload("pong")), 0);
     return 0;
 }
 
@@ -420,7 +420,7 @@ DOMT_TEST(stashed_message_is_released_after_its_handling)
         domt_owning_send_ask(1, &domt_large, "aside");
         ck_assert_uint_eq(now->released, 0);
         if (i == 0)
-            domt_owning_run_in_actor(1, domt_do_unstash_all, NULL);
+            domt_owning_run_in_actor(1, domt_unstash_all, NULL);
         else
             domt_owning_stop_actor(now->actors[1]);
         ck_assert_uint_eq(now->handled, i == 0 ? 4 : 2);

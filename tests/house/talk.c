@@ -25,7 +25,7 @@ void domt_talk_open_world(void)
 void domt_talk_close_world(void)
 {
     ck_assert_uint_eq(domt_talk.asker.house->asks, 0);
-    ck_assert_uint_eq(domi_house_count_parked(domt_talk.asker.house), 0);
+    ck_assert_uint_eq(domi_house_count_parked_conversations(domt_talk.asker.house), 0);
     domt_end_clean_world(&domt_talk.world);
 }
 
@@ -47,7 +47,8 @@ void domt_talk_expect_answers(unsigned resumed, int error)
 domus_address domt_talk_spawn_agent(uint32_t home)
 {
     domt_world *world = &domt_talk.world;
-    domus_address agent = domt_spawn(domt_outside(world), world->managers[home], &domt_agent, NULL);
+    domus_address agent =
+        domt_spawn(domt_outside_manager(world), world->managers[home], &domt_agent, NULL);
 
     domt_settle_world(world);
     return agent;
@@ -55,10 +56,10 @@ domus_address domt_talk_spawn_agent(uint32_t home)
 
 int domt_talk_ask_other_agent(domus_stack *stack, void *call)
 {
-    return domus_ask(stack, domt_talk.other, &domt_call_type, call, domt_talk_hear_answer);
+    return domus_ask(stack, domt_talk.other, &domt_call_type, call, domt_talk_record_answer);
 }
 
-int domt_talk_hear_answer(domus_stack *stack, void *self, const domus_answer *answer)
+int domt_talk_record_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)domus_take(stack);
     domt_talk.resumed++;

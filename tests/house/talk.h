@@ -38,9 +38,9 @@ void domt_talk_expect_answers(unsigned resumed, int error);
 domus_address domt_talk_spawn_agent(uint32_t home);
 
 /* Ask the other agent `call`, from a handler of the asker; the ask resumes in
- * domt_talk_hear_answer(). */
+ * domt_talk_record_answer(). */
 int domt_talk_ask_other_agent(domus_stack *stack, void *call);
-int domt_talk_hear_answer(domus_stack *stack, void *self, const domus_answer *answer);
+int domt_talk_record_answer(domus_stack *stack, void *self, const domus_answer *answer);
 
 /* Functions with which an agent handles a question. */
 int domt_reply_hello(domus_stack *stack, void *context);

@@ -236,7 +236,7 @@ static int handle_talk(domus_stack *stack, void *self, const void *payload)
     return handle_talk_at_random(stack, self, payload);
 }
 
-static int handle_tick(domus_stack *stack, void *self_, const void *payload)
+static int count_tick_and_call_random_verbs(domus_stack *stack, void *self_, const void *payload)
 {
     talker *self = self_;
 
@@ -285,7 +285,7 @@ static const domus_behaviour talking = {
     .state_size = sizeof(talker),
     .on = (const domus_on[]){{&notice_type, handle_talk, sizeof(memory)},
                              {&ask_type, handle_talk, sizeof(memory)},
-                             {&tick_type, handle_tick, 0},
+                             {&tick_type, count_tick_and_call_random_verbs, 0},
                              {0}},
     .on_mount = on_mount_count_talker,
     .on_stop = on_stop_count_talker};
@@ -399,7 +399,7 @@ static int run_seed_and_check_rules(uint64_t seed, void *context)
     return *ret_what == NULL ? 0 : -EPROTO;
 }
 
-DOMT_TEST(counts_of_a_crowd_hold_in_any_order)
+DOMT_TEST(counts_of_messages_in_a_crowd_hold_for_each_seed)
 {
     const char *what = NULL;
     uint64_t seed = 0;

@@ -199,7 +199,7 @@ static void call_random_verb(domus_stack *stack, const deed *next)
     }
 }
 
-static int wait_at_random(domus_stack *stack, const deed *next)
+static int ask_sleep_or_receive_at_random(domus_stack *stack, const deed *next)
 {
     const domus_pattern *pattern = &patterns[random_below(4)];
     int result;
@@ -235,7 +235,7 @@ static int act_at_random(domus_stack *stack, uint64_t depth)
     next.depth = depth - 1;
     for (unsigned i = random_below(4); i != 0; i--)
         call_random_verb(stack, &next);
-    return random_below(3) == 0 ? 0 : wait_at_random(stack, &next);
+    return random_below(3) == 0 ? 0 : ask_sleep_or_receive_at_random(stack, &next);
 }
 
 static int count_errors_and_act(domus_stack *stack, void *self, const domus_answer *answer)
@@ -264,7 +264,7 @@ static int handle_deed_at_random(domus_stack *stack, void *self, const void *pay
     return act_at_random(stack, depth);
 }
 
-static int count_and_reply(domus_stack *stack, void *self, const void *payload)
+static int count_payload_and_reply(domus_stack *stack, void *self, const void *payload)
 {
     count_payload_handled(payload);
     count_payload_given(domus_reply(stack, &question, &(deed){0, MARK}));
@@ -277,10 +277,10 @@ static const domus_behaviour wild = {
     .on = (const domus_on[]){
         {&note, handle_deed_at_random, 0}, {&question, handle_deed_at_random, 100}, {0}}};
 
-static const domus_behaviour calm = {.name = "calm",
-                                     .on = (const domus_on[]){{&question, count_and_reply, 0},
-                                                              {&note, handle_deed_at_random, 100},
-                                                              {0}}};
+static const domus_behaviour calm = {
+    .name = "calm",
+    .on = (const domus_on[]){
+        {&question, count_payload_and_reply, 0}, {&note, handle_deed_at_random, 100}, {0}}};
 
 /* --- the storm ------------------------------------------------------------------------------- */
 
@@ -290,7 +290,8 @@ static void spawn_actor(uint32_t i)
 {
     domi_manager *home = world.managers[i % HOMES];
 
-    if (domi_house_spawn_without_parent(domt_outside(&world), home, &wild, NULL, &actors[i]) == 0)
+    if (domi_house_spawn_without_parent(domt_outside_manager(&world), home, &wild, NULL,
+                                        &actors[i]) == 0)
         born++;
 }
 
@@ -307,16 +308,17 @@ static void do_random_step(void)
 
     switch (random_below(8)) {
     case 0:
-        count_payload_given(domt_send_notice(domt_outside(&world), actors[i], &note, &first));
+        count_payload_given(
+            domt_send_notice(domt_outside_manager(&world), actors[i], &note, &first));
         break;
     case 1:
-        (void)domt_events(home);
+        (void)domt_take_arrivals_and_timers(home);
         break;
     case 2:
         (void)domt_run_state_queue(home);
         break;
     case 3:
-        domt_jump_time(&world, choose_random_time());
+        domt_advance_time_without_runs(&world, choose_random_time());
         break;
     case 4:
         if (has_actor_ended(actors[i]))
@@ -360,7 +362,7 @@ static void end_all_actors(void)
 {
     quiet = true;
     for (uint32_t i = 0; i < ACTORS; i++)
-        (void)domi_house_ask_to_stop(domt_outside(&world), actors[i]);
+        (void)domi_house_ask_to_stop(domt_outside_manager(&world), actors[i]);
     domt_settle_world(&world);
     ck_assert_msg(DOMT_SUM(&world, stops) == born, "seed %llu: somebody does not end",
                   (unsigned long long)now_seed);

@@ -143,7 +143,7 @@ static int record_missed_ticks(domus_stack *stack, void *self, const void *numbe
     return 0;
 }
 
-static int expect_no_missed_ticks_and_call(domus_stack *stack, void *self, const void *call_)
+static int expect_no_missed_ticks_and_run_call(domus_stack *stack, void *self, const void *call_)
 {
     const domt_call *call = call_;
 
@@ -154,7 +154,7 @@ static int expect_no_missed_ticks_and_call(domus_stack *stack, void *self, const
 static const domus_behaviour ticking = {
     .name = "ticking",
     .on = (const domus_on[]){{&domt_tick, record_missed_ticks, 0},
-                             {&domt_call_type, expect_no_missed_ticks_and_call, 0},
+                             {&domt_call_type, expect_no_missed_ticks_and_run_call, 0},
                              {0}}};
 
 static order spawn_actor_with_timer(order now)
@@ -199,7 +199,7 @@ DOMT_TEST(every_counts_the_ticks_that_pass_and_stays_in_step)
     order now = spawn_actor_with_fixed_rate(0, 10 * MS, 1);
     /* the thread was busy for 35 ms: the tick of 10 ms comes, and those of 20 and 30 ms are
      * missed */
-    domt_jump_time(&world, 35 * MS);
+    domt_advance_time_without_runs(&world, 35 * MS);
     domt_settle_world(&world);
     ck_assert_uint_eq(ticks, 1);
     ck_assert_uint_eq(missed[0], 2);
@@ -215,7 +215,7 @@ DOMT_TEST(every_has_one_event_under_way)
     open_world(0);
     order now = spawn_actor_with_fixed_rate(0, 10 * MS, 1);
     for (int i = 0; i < 5; i++) { /* the house with the timer's event does not run meanwhile */
-        domt_jump_time(&world, 10 * MS);
+        domt_advance_time_without_runs(&world, 10 * MS);
         ck_assert_uint_eq(domi_manager_fire_timers(home_manager()), 1);
         ck_assert_uint_eq(domi_house_count_events(one.house), 1);
     }
@@ -238,9 +238,9 @@ DOMT_TEST(repeat_counts_its_delay_from_the_last_event_that_was_handled)
     ck_assert_uint_eq(ticks, 0);
     domt_pass_time(&world, 1);
     ck_assert_uint_eq(ticks, 1);
-    domt_jump_time(&world, 10 * MS); /* the timer's event is under way for 15 ms */
+    domt_advance_time_without_runs(&world, 10 * MS); /* the timer's event is under way for 15 ms */
     ck_assert_uint_eq(domi_manager_fire_timers(home_manager()), 1);
-    domt_jump_time(&world, 15 * MS);
+    domt_advance_time_without_runs(&world, 15 * MS);
     ck_assert_uint_eq(domi_manager_fire_timers(home_manager()), 0);
     domt_settle_world(&world);
     ck_assert_uint_eq(ticks, 2);
@@ -266,9 +266,9 @@ DOMT_TEST(repeat_is_cancelled_in_every_state)
 
     /* this timer is cancelled while its event is under way */
     now = spawn_actor_with_fixed_delay(5 * MS, 1);
-    domt_jump_time(&world, 5 * MS);
+    domt_advance_time_without_runs(&world, 5 * MS);
     ck_assert_uint_eq(domi_manager_fire_timers(home_manager()), 1);
-    domt_send_call(home_manager(), one, cancel_timer_as_ordered, &now);
+    domt_send_function_to_call(home_manager(), one, cancel_timer_as_ordered, &now);
     domt_settle_world(&world);
     ck_assert_int_eq(now.result, 0);
     ck_assert_uint_eq(ticks, 0);
@@ -281,7 +281,7 @@ DOMT_TEST(repeat_is_cancelled_in_every_state)
 
     /* the actor is stopped while the timer's event is under way */
     now = spawn_actor_with_fixed_delay(5 * MS, 1);
-    domt_jump_time(&world, 5 * MS);
+    domt_advance_time_without_runs(&world, 5 * MS);
     ck_assert_uint_eq(domi_manager_fire_timers(home_manager()), 1);
     domt_stop_actor_and_settle(&world, home_manager(), one);
     domt_pass_time(&world, 20 * MS);
@@ -308,11 +308,11 @@ DOMT_TEST(event_under_way_of_a_cancelled_timer_is_not_handled)
 {
     open_world(0);
     order orders[] = {arm_timer_after(5 * MS, 1), arm_periodic_timer(5 * MS)};
-    domt_jump_time(&world, 5 * MS);
+    domt_advance_time_without_runs(&world, 5 * MS);
     ck_assert_uint_eq(domi_manager_fire_timers(home_manager()), 2);
     /* the notices with the cancels are handled before the events of the timers */
     for (int i = 0; i < 2; i++)
-        domt_send_call(home_manager(), one, cancel_timer_as_ordered, &orders[i]);
+        domt_send_function_to_call(home_manager(), one, cancel_timer_as_ordered, &orders[i]);
     domt_settle_world(&world);
     ck_assert_int_eq(orders[0].result, 0);
     ck_assert_int_eq(orders[1].result, 0);
@@ -425,7 +425,7 @@ static int count_tick_with_frame(domus_stack *stack, void *self, const void *num
 static const domus_behaviour framed = {
     .name = "framed",
     .on = (const domus_on[]){{&domt_tick, count_tick_with_frame, 64},
-                             {&domt_call_type, expect_no_missed_ticks_and_call, 0},
+                             {&domt_call_type, expect_no_missed_ticks_and_run_call, 0},
                              {0}}};
 
 /* An event that gets no memory for its row's frame is lost, and nothing else is. */

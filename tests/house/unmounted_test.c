@@ -26,7 +26,7 @@ static domus_behaviour restarting, under;
 
 /* Open a world with actor 1 on home 0 as the parent of the child on home 1. The parent decides
  * nothing while a test steps home 1 alone. */
-static void open_parent_with_rules(const domus_supervision *supervision)
+static void open_world_of_parent_with_rules(const domus_supervision *supervision)
 {
     domt_kin_open_world(2);
     boss = domt_kin_behaviour_of_boss(supervision);
@@ -56,7 +56,7 @@ static void spawn_child_that_fails_mount(const domus_behaviour *behaviour,
                                             domt_kin_world.managers[1], behaviour, &state, &there,
                                             &domt_kin_of[CHILD].address),
                      0);
-    domt_kin_take_turn_of_home(1);
+    domt_kin_run_iteration_of_home(1);
     ck_assert_uint_eq(domt_kin_of[CHILD].bad_mounts, 1);
     ck_assert_uint_ne(house_of_child()->marks & DOMI_MARK_UNMOUNTED, 0);
 }
@@ -67,9 +67,9 @@ static void let_restart_of_child_fail(int (*mounting)(domus_stack *stack, void *
     domt_kin_let_mounts_fail(CHILD, 1, -EPERM);
     domt_kin_of[CHILD].mounting = mounting;
     domt_kin_send_notice(CHILD, &domt_kin_fail, -EIO);
-    domt_kin_take_turn_of_home(1);
-    domt_kin_take_turn_of_home(0); /* the parent decides to restart the child */
-    domt_kin_take_turn_of_home(1);
+    domt_kin_run_iteration_of_home(1);
+    domt_kin_run_iteration_of_home(0); /* the parent decides to restart the child */
+    domt_kin_run_iteration_of_home(1);
     ck_assert_uint_ne(house_of_child()->marks & DOMI_MARK_UNMOUNTED, 0);
 }
 
@@ -78,11 +78,11 @@ static void let_restart_of_child_fail(int (*mounting)(domus_stack *stack, void *
 static void pass_ms_on_home_1(uint64_t ms)
 {
     for (uint64_t i = 0; i < ms; i++) {
-        domt_jump_time(&domt_kin_world, MS);
-        domt_kin_take_turn_of_home(1);
+        domt_advance_time_without_runs(&domt_kin_world, MS);
+        domt_kin_run_iteration_of_home(1);
     }
     for (int i = 0; i < 10; i++)
-        domt_kin_take_turn_of_home(1);
+        domt_kin_run_iteration_of_home(1);
     ck_assert_uint_eq(domt_iterate_home(domt_kin_world.managers[1]), 0);
     ck_assert_int_eq(house_of_child()->state, DOMI_WAITING);
 }
@@ -119,7 +119,7 @@ static void check_child_handles_nothing(void)
 {
     send_notes_to_child(3);
     pass_ms_on_home_1(10);
-    ck_assert_str_eq(domt_kin_take_trail(), "");
+    ck_assert_str_eq(domt_kin_read_and_clear_trail(), "");
     ck_assert_uint_eq(domt_kin_of[CHILD].ticks, 0);
     ck_assert_uint_eq(house_of_child()->mail, 3);
     ck_assert_uint_eq(domi_house_count_events(house_of_child()), 0);
@@ -131,45 +131,45 @@ static void check_child_handles_nothing(void)
 /* The parent decides nothing, because its thread does other things. */
 DOMT_TEST(events_of_a_mount_that_failed_are_not_handled)
 {
-    open_parent_with_rules(&restarts);
-    (void)domt_kin_take_trail();
+    open_world_of_parent_with_rules(&restarts);
+    (void)domt_kin_read_and_clear_trail();
     spawn_child_that_fails_mount(&domt_kin_hearing, arm_all_kinds_of_events);
     check_child_handles_nothing();
     domt_kin_of[CHILD].mounting = NULL;
     domt_settle_world(&domt_kin_world);
-    ck_assert_str_eq(domt_kin_take_trail(), "m4 n4 n4 n4 ");
+    ck_assert_str_eq(domt_kin_read_and_clear_trail(), "m4 n4 n4 n4 ");
     domt_kin_close_world();
 }
 
 DOMT_TEST(events_of_a_restart_that_failed_are_not_handled)
 {
     for (int by_restart = 0; by_restart < 2; by_restart++) {
-        open_parent_with_rules(&restarts);
+        open_world_of_parent_with_rules(&restarts);
         (void)domt_kin_spawn_child(1, CHILD, 1, by_restart != 0 ? &restarting : &domt_kin_hearing);
-        (void)domt_kin_take_trail();
+        (void)domt_kin_read_and_clear_trail();
         let_restart_of_child_fail(arm_all_kinds_of_events);
-        ck_assert_str_eq(domt_kin_take_trail(), by_restart != 0 ? "" : "s4 ");
+        ck_assert_str_eq(domt_kin_read_and_clear_trail(), by_restart != 0 ? "" : "s4 ");
         check_child_handles_nothing();
         domt_kin_of[CHILD].mounting = NULL;
         domt_settle_world(&domt_kin_world);
-        ck_assert_str_eq(domt_kin_take_trail(), "m4 n4 n4 n4 ");
+        ck_assert_str_eq(domt_kin_read_and_clear_trail(), "m4 n4 n4 n4 ");
         if (by_restart != 0)
             domt_kin_of[CHILD].mounts--; /* on_restart has ended the first life of the child */
         domt_kin_close_world();
     }
 }
 
-static int watch_actor_other(domus_stack *stack, void *unused)
+static int watch_other_actor(domus_stack *stack, void *unused)
 {
     return domus_watch_actor(stack, domt_kin_of[OTHER].address, NULL);
 }
 
-static int link_to_actor_other(domus_stack *stack, void *unused)
+static int link_to_other_actor(domus_stack *stack, void *unused)
 {
     return domus_link_actor(stack, domt_kin_of[OTHER].address, NULL);
 }
 
-static void end_actor_other(void)
+static void end_other_actor(void)
 {
     ck_assert_int_eq(domi_house_ask_to_stop(domt_kin_world.managers[1], domt_kin_of[OTHER].address),
                      0);
@@ -180,11 +180,11 @@ static void end_actor_other(void)
 DOMT_TEST(unmounted_actor_hears_of_no_watched_end)
 {
     for (int linked = 0; linked < 2; linked++) {
-        open_parent_with_rules(&restarts);
+        open_world_of_parent_with_rules(&restarts);
         spawn_child_that_fails_mount(&domt_kin_hearing,
-                                     linked != 0 ? link_to_actor_other : watch_actor_other);
+                                     linked != 0 ? link_to_other_actor : watch_other_actor);
         uint64_t letters = count_dead_letters();
-        end_actor_other();
+        end_other_actor();
         ck_assert_uint_eq(count_dead_letters() - letters, 1);
         ck_assert_uint_eq(domt_kin_of[CHILD].downs, 0);
         domt_kin_of[CHILD].mounting = NULL;
@@ -199,8 +199,8 @@ DOMT_TEST(unmounted_actor_hears_of_no_watched_end)
  * ends is stopped, and a restart comes too late. */
 DOMT_TEST(links_end_an_unmounted_actor_and_its_partner)
 {
-    open_parent_with_rules(&restarts);
-    spawn_child_that_fails_mount(&domt_kin_deaf, link_to_actor_other);
+    open_world_of_parent_with_rules(&restarts);
+    spawn_child_that_fails_mount(&domt_kin_deaf, link_to_other_actor);
     ck_assert_int_eq(domi_house_ask_to_stop(domt_kin_world.managers[1], domt_kin_of[OTHER].address),
                      0);
     pass_ms_on_home_1(1);
@@ -211,10 +211,10 @@ DOMT_TEST(links_end_an_unmounted_actor_and_its_partner)
     ck_assert_uint_eq(domt_kin_of[CHILD].mounts + domt_kin_of[CHILD].stops, 0);
     domt_kin_close_world();
 
-    open_parent_with_rules(&stops);
+    open_world_of_parent_with_rules(&stops);
     (void)domt_kin_spawn_root(OTHER + 1, 1, &domt_kin_deaf);
     domt_kin_of[OTHER].address = domt_kin_of[OTHER + 1].address;
-    spawn_child_that_fails_mount(&domt_kin_deaf, link_to_actor_other);
+    spawn_child_that_fails_mount(&domt_kin_deaf, link_to_other_actor);
     /* the parent decides to stop the child, which ends the linked actor */
     domt_settle_world(&domt_kin_world);
     ck_assert(!domt_kin_is_alive(CHILD) && !domt_kin_is_alive(OTHER + 1));
@@ -225,13 +225,13 @@ DOMT_TEST(links_end_an_unmounted_actor_and_its_partner)
  * handle messages that already wait. */
 DOMT_TEST(actor_that_the_root_ends_handles_nothing_on_the_way)
 {
-    open_parent_with_rules(&restarts);
-    (void)domt_kin_take_trail();
+    open_world_of_parent_with_rules(&restarts);
+    (void)domt_kin_read_and_clear_trail();
     domt_kin_let_mounts_fail(CHILD, 1, -EPERM);
     domt_kin_of[CHILD].mounting = arm_all_kinds_of_events;
     (void)domt_kin_spawn_root(CHILD, 0, &domt_kin_hearing);
     ck_assert(!domt_kin_is_alive(CHILD));
-    ck_assert_str_eq(domt_kin_take_trail(), "");
+    ck_assert_str_eq(domt_kin_read_and_clear_trail(), "");
     ck_assert_uint_eq(count_dead_letters(), 2);
     domt_kin_close_world();
 }
@@ -240,11 +240,11 @@ DOMT_TEST(actor_that_the_root_ends_handles_nothing_on_the_way)
 
 DOMT_TEST(mail_of_an_unmounted_actor_is_dead_when_it_is_stopped)
 {
-    open_parent_with_rules(&stops);
+    open_world_of_parent_with_rules(&stops);
     spawn_child_that_fails_mount(&domt_kin_hearing, NULL);
     send_notes_to_child(3);
-    domt_kin_send_function(domt_kin_world.managers[1], OTHER, domt_kin_do_ask_for_ever,
-                           &domt_kin_of[CHILD].address);
+    domt_kin_send_function_to_run(domt_kin_world.managers[1], OTHER, domt_kin_ask_address_for_ever,
+                                  &domt_kin_of[CHILD].address);
     pass_ms_on_home_1(3);
     ck_assert_uint_eq(house_of_child()->mail, 4);
     ck_assert_int_eq(domt_kin_of[OTHER].answer, 1);
@@ -261,7 +261,7 @@ static domus_conversation asking;
 
 static int ask_and_remember(domus_stack *stack, void *address)
 {
-    int result = domt_kin_do_ask_for_ever(stack, address);
+    int result = domt_kin_ask_address_for_ever(stack, address);
 
     ck_assert_int_eq(domus_conversation_of(stack, &asking), 0);
     return result;
@@ -275,13 +275,14 @@ static int cancel_remembered_conversation(domus_stack *stack, void *unused)
 
 DOMT_TEST(ask_that_waits_for_an_unmounted_actor_can_be_cancelled)
 {
-    open_parent_with_rules(&restarts);
+    open_world_of_parent_with_rules(&restarts);
     spawn_child_that_fails_mount(&domt_kin_hearing, NULL);
-    domt_kin_send_function(domt_kin_world.managers[1], OTHER, ask_and_remember,
-                           &domt_kin_of[CHILD].address);
+    domt_kin_send_function_to_run(domt_kin_world.managers[1], OTHER, ask_and_remember,
+                                  &domt_kin_of[CHILD].address);
     pass_ms_on_home_1(1);
     ck_assert_uint_eq(house_of_child()->mail, 1);
-    domt_kin_send_function(domt_kin_world.managers[1], OTHER, cancel_remembered_conversation, NULL);
+    domt_kin_send_function_to_run(domt_kin_world.managers[1], OTHER, cancel_remembered_conversation,
+                                  NULL);
     pass_ms_on_home_1(1);
     ck_assert_uint_eq(house_of_child()->mail, 0);
     ck_assert_int_eq(domt_kin_of[OTHER].answer, -ECANCELED);
@@ -299,7 +300,7 @@ static int begin_receive_and_fail_mount(domus_stack *stack, void *unused)
 
 DOMT_TEST(receive_of_a_mount_that_failed_takes_nothing)
 {
-    open_parent_with_rules(&restarts);
+    open_world_of_parent_with_rules(&restarts);
     spawn_child_that_fails_mount(&domt_kin_hearing, begin_receive_and_fail_mount);
     send_notes_to_child(2);
     pass_ms_on_home_1(2);
@@ -325,7 +326,7 @@ static int spawn_two_children(domus_stack *stack, void *unused)
 DOMT_TEST(ends_of_children_of_an_unmounted_actor_are_heard)
 {
     for (int stopped = 0; stopped < 2; stopped++) {
-        open_parent_with_rules(stopped != 0 ? &stops : &restarts);
+        open_world_of_parent_with_rules(stopped != 0 ? &stops : &restarts);
         spawn_child_that_fails_mount(&domt_kin_hearing, spawn_two_children);
         domt_kin_of[CHILD].mounting = NULL;
         pass_ms_on_home_1(2);
@@ -340,11 +341,11 @@ DOMT_TEST(ends_of_children_of_an_unmounted_actor_are_heard)
 
 DOMT_TEST(failures_of_children_of_an_unmounted_actor_are_decided)
 {
-    open_parent_with_rules(&restarts);
+    open_world_of_parent_with_rules(&restarts);
     under = domt_kin_behaviour_of_boss(&restarts);
     spawn_child_that_fails_mount(&under, spawn_two_children);
     domt_kin_of[CHILD].mounting = NULL;
-    domt_kin_take_turn_of_home(1); /* home 1 mounts actor 5, a child of the unmounted actor */
+    domt_kin_run_iteration_of_home(1); /* home 1 mounts actor 5, a child of the unmounted actor */
     domt_kin_send_notice(5, &domt_kin_fail, -EIO);
     pass_ms_on_home_1(2);
     ck_assert_uint_eq(domt_kin_of[5].mounts, 2);
@@ -355,7 +356,7 @@ DOMT_TEST(failures_of_children_of_an_unmounted_actor_are_decided)
 
 DOMT_TEST(idle_time_does_not_pass_before_the_mount)
 {
-    open_parent_with_rules(&restarts);
+    open_world_of_parent_with_rules(&restarts);
     idle_ns = 3 * MS;
     spawn_child_that_fails_mount(&domt_kin_hearing, NULL);
     idle_ns = 0;
@@ -374,12 +375,12 @@ DOMT_TEST(idle_time_does_not_pass_before_the_mount)
 static int arm_ticks_and_sleep(domus_stack *stack, void *unused)
 {
     ck_assert_int_eq(domus_every(stack, MS, &domt_kin_tick, NULL, NULL), 0);
-    return domt_kin_do_sleep_for_a_day(stack, unused);
+    return domt_kin_sleep_for_a_day(stack, unused);
 }
 
 DOMT_TEST(actor_whose_mount_has_parked_handles_everything)
 {
-    open_parent_with_rules(&restarts);
+    open_world_of_parent_with_rules(&restarts);
     domt_kin_of[CHILD].mounting = arm_ticks_and_sleep;
     (void)domt_kin_spawn_child(1, CHILD, 1, &domt_kin_hearing);
     ck_assert_uint_eq(house_of_child()->marks & DOMI_MARK_UNMOUNTED, 0);
@@ -394,11 +395,11 @@ DOMT_TEST(actor_whose_mount_has_parked_handles_everything)
  * and its timers go on. */
 DOMT_TEST(actor_whose_handler_has_failed_handles_events_meanwhile)
 {
-    open_parent_with_rules(&restarts);
-    domt_kin_of[CHILD].mounting = domt_kin_do_start_ticks;
+    open_world_of_parent_with_rules(&restarts);
+    domt_kin_of[CHILD].mounting = domt_kin_arm_ticks_of_1_ms;
     (void)domt_kin_spawn_child(1, CHILD, 1, &domt_kin_hearing);
     domt_kin_send_notice(CHILD, &domt_kin_fail, -EIO);
-    domt_kin_take_turn_of_home(1);
+    domt_kin_run_iteration_of_home(1);
     ck_assert_uint_ne(house_of_child()->marks & DOMI_MARK_SUSPENDED, 0);
     pass_ms_on_home_1(3);
     ck_assert_uint_eq(domt_kin_of[CHILD].ticks, 3);
@@ -421,7 +422,7 @@ DOMT_TEST(mount_that_fails_after_it_has_parked_is_a_handler_that_fails)
 {
     static const domus_supervision resumes = {.otherwise = DOMUS_RESUME};
 
-    open_parent_with_rules(&resumes);
+    open_world_of_parent_with_rules(&resumes);
     domt_kin_of[CHILD].mounting = sleep_then_fail;
     (void)domt_kin_spawn_child(1, CHILD, 1, &domt_kin_hearing);
     domt_pass_time(&domt_kin_world, 3 * MS);
@@ -439,17 +440,17 @@ DOMT_TEST(thief_calls_no_function_of_an_unmounted_actor)
 {
     domi_manager *home;
 
-    open_parent_with_rules(&restarts);
+    open_world_of_parent_with_rules(&restarts);
     home = domt_kin_world.managers[1];
-    spawn_child_that_fails_mount(&domt_kin_hearing, watch_actor_other);
+    spawn_child_that_fails_mount(&domt_kin_hearing, watch_other_actor);
     ck_assert_int_eq(domi_house_ask_to_stop(home, domt_kin_of[OTHER].address), 0);
     (void)domt_run_state_queue(
         home); /* the other actor ends, and the child gets the event of that end */
     ck_assert_int_eq(house_of_child()->state, DOMI_READY);
     ck_assert_uint_eq(domi_loans_expose_houses(home, &home->schedule.ready[DOMUS_STATE], 1), 1);
-    domi_loan *loan = domi_loan_take_exposed_house(domt_outside(&domt_kin_world), home);
+    domi_loan *loan = domi_loan_take_exposed_house(domt_outside_manager(&domt_kin_world), home);
     ck_assert_ptr_nonnull(loan);
-    domi_loan_run_house_and_return(domt_outside(&domt_kin_world), loan);
+    domi_loan_run_house_and_return(domt_outside_manager(&domt_kin_world), loan);
     ck_assert_uint_eq(domi_loans_settle_returned_houses(home), 1);
     ck_assert_uint_eq(domt_kin_of[CHILD].downs, 0);
     ck_assert_int_eq(house_of_child()->state, DOMI_WAITING);
@@ -462,7 +463,7 @@ DOMT_TEST(dump_says_that_an_actor_is_not_mounted)
     char words[4096];
     domi_text text = {words, sizeof words, 0};
 
-    open_parent_with_rules(&restarts);
+    open_world_of_parent_with_rules(&restarts);
     spawn_child_that_fails_mount(&domt_kin_hearing, NULL);
     domi_house_describe(domt_kin_world.managers[1], house_of_child(), &text);
     ck_assert_ptr_nonnull(strstr(words, "not mounted"));

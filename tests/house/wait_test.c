@@ -108,7 +108,7 @@ static void let_home_answer(uint32_t i)
 /* Send the asker a call, and let it ask; actors on other homes do not answer yet. */
 static void send_call_to_asker(int (*function)(domus_stack *, void *), void *context)
 {
-    domt_send_call(world.managers[0], asker, function, context);
+    domt_send_function_to_call(world.managers[0], asker, function, context);
     let_home_answer(0);
 }
 
@@ -193,7 +193,7 @@ DOMT_TEST(waiting_for_nothing_resumes_with_an_empty_answer)
     domt_asking_open_world(&world, &answering, &asker, other);
     domt_run_as_actor(&world, asker, wait_without_asks, NULL);
     domt_run_as_actor(&world, asker, wait_without_asks, &world);
-    (void)domt_spawn(domt_outside(&world), world.managers[0], &waits_at_mount, NULL);
+    (void)domt_spawn(domt_outside_manager(&world), world.managers[0], &waits_at_mount, NULL);
     domt_settle_world(&world);
     ck_assert_uint_eq(heard.resumed, 3);
     for (int i = 0; i < 3; i++)
@@ -362,7 +362,7 @@ static int receive_while_asks_are_under_way(domus_stack *stack, void *context)
     return domus_wait_all(stack, check_answer_and_received_ask);
 }
 
-static int ask_the_asker(domus_stack *stack, void *context)
+static int ask_asker_as_third(domus_stack *stack, void *context)
 {
     return domus_ask(stack, asker, &question, &(int64_t){40}, record_answers_and_expect_no_more);
 }
@@ -372,10 +372,11 @@ static int ask_the_asker(domus_stack *stack, void *context)
 DOMT_TEST(ask_that_was_received_among_others_fails_with_enomsg)
 {
     domt_asking_open_world(&world, &answering, &asker, other);
-    domus_address third = domt_spawn(domt_outside(&world), world.managers[2], &domt_agent, NULL);
+    domus_address third =
+        domt_spawn(domt_outside_manager(&world), world.managers[2], &domt_agent, NULL);
     domt_run_as_actor(&world, asker, receive_while_asks_are_under_way, NULL);
     ck_assert_uint_eq(heard.resumed, 0);
-    domt_run_as_actor(&world, third, ask_the_asker, NULL);
+    domt_run_as_actor(&world, third, ask_asker_as_third, NULL);
     ck_assert_uint_eq(heard.resumed, 2);
     ck_assert_int_eq(heard.numbers[heard.count - 1], -ENOMSG);
     domt_asking_close_world(&world, asker);
@@ -418,7 +419,7 @@ DOMT_TEST(world_may_end_while_answers_are_kept_queued_and_under_way)
 {
     domt_asking_open_world(&world, &answering, &asker, other);
     send_call_to_asker(ask_thrice_and_sleep, NULL);
-    domt_send_call(world.managers[0], asker, ask_thrice_and_sleep, NULL);
+    domt_send_function_to_call(world.managers[0], asker, ask_thrice_and_sleep, NULL);
     (void)domt_run_state_queue(world.managers[0]);
     domt_world_end(&world);
     ck_assert_uint_eq(heard.resumed, 0);

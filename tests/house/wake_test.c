@@ -41,8 +41,8 @@ static const domus_behaviour talking = {
 static void open_world(void)
 {
     domt_world_open(&world, 1);
-    sleeper = domt_spawn(domt_outside(&world), world.managers[0], &talking, NULL);
-    other = domt_spawn(domt_outside(&world), world.managers[0], &talking, NULL);
+    sleeper = domt_spawn(domt_outside_manager(&world), world.managers[0], &talking, NULL);
+    other = domt_spawn(domt_outside_manager(&world), world.managers[0], &talking, NULL);
     domt_settle_world(&world);
     heard = 0;
     error = 1;
@@ -50,7 +50,7 @@ static void open_world(void)
 
 static void close_world(void)
 {
-    ck_assert_uint_eq(domi_house_count_parked(sleeper.house), 0);
+    ck_assert_uint_eq(domi_house_count_parked_conversations(sleeper.house), 0);
     ck_assert_uint_eq(world.managers[0]->timing.deadlines.count, 0);
     domt_world_end(&world);
 }
@@ -85,8 +85,8 @@ static void run_two_calls_in_one_run(int (*first)(domus_stack *, void *), int *r
                                      int (*second)(domus_stack *, void *), int *ret_second)
 {
     *ret_first = *ret_second = 1;
-    domt_send_call(world.managers[0], sleeper, first, ret_first);
-    domt_send_call(world.managers[0], sleeper, second, ret_second);
+    domt_send_function_to_call(world.managers[0], sleeper, first, ret_first);
+    domt_send_function_to_call(world.managers[0], sleeper, second, ret_second);
     domt_settle_world(&world);
 }
 
@@ -112,7 +112,7 @@ DOMT_TEST(a_sleep_is_over_once_without_an_error_and_counts_as_no_cancel)
     close_world();
 }
 
-DOMT_TEST(a_cancel_and_a_wake_meet)
+DOMT_TEST(whichever_comes_first_of_a_wake_and_a_cancel_ends_the_sleep)
 {
     int first, second;
 
@@ -133,7 +133,7 @@ DOMT_TEST(a_cancel_and_a_wake_meet)
     close_world();
 }
 
-DOMT_TEST(another_actor_wakes_nobody)
+DOMT_TEST(another_actor_cannot_wake_a_sleeper)
 {
     int result = 1;
 
@@ -165,7 +165,7 @@ static int ask_other_without_sleep(domus_stack *stack, void *context)
     return domus_ask_within(stack, other, &question, NULL, 50 * MS, record_error_of_answer);
 }
 
-DOMT_TEST(asks_are_not_woken)
+DOMT_TEST(conversation_that_waits_for_an_ask_is_not_woken)
 {
     int result = 1;
 

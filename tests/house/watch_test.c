@@ -51,7 +51,7 @@ static void close_and_check_watches(void)
     domt_kin_close_world();
 }
 
-static void expect_events_of_end(unsigned downs, uint32_t who, int reason)
+static void expect_down_events_of_actor(unsigned downs, uint32_t who, int reason)
 {
     ck_assert_uint_eq(domt_kin_of[1].downs, downs);
     ck_assert_int_eq(domt_kin_of[1].down.reason, reason);
@@ -71,7 +71,7 @@ DOMT_TEST(end_of_the_watched_is_heard_once_with_its_reason)
                             -EIO); /* a failed handler does not end the actor, so no event comes */
         ck_assert_uint_eq(domt_kin_of[1].downs, 0);
         domt_kin_stop_actor(2);
-        expect_events_of_end(1, 2, 0);
+        expect_down_events_of_actor(1, 2, 0);
         domt_kin_run_in_handler(1, try_to_unwatch, &watched);
         ck_assert_int_eq(results[1], -ENOENT);
         domt_settle_world(&domt_kin_world);
@@ -79,7 +79,7 @@ DOMT_TEST(end_of_the_watched_is_heard_once_with_its_reason)
     }
 }
 
-DOMT_TEST(reason_is_why_it_failed)
+DOMT_TEST(reason_of_an_end_is_the_error_of_the_failure)
 {
     static const domus_supervision stops = {.otherwise = DOMUS_STOP};
     static domus_behaviour boss;
@@ -88,13 +88,13 @@ DOMT_TEST(reason_is_why_it_failed)
         boss = domt_kin_behaviour_of_boss(&stops);
         open_world_of_two_actors(home);
         domt_kin_run_in_handler(1, watch_without_a_handle, &domt_kin_of[2].address);
-        domt_kin_run_in_handler(2, domt_kin_do_escalate, NULL);
-        expect_events_of_end(1, 2, -EPERM);
+        domt_kin_run_in_handler(2, domt_kin_escalate_with_eperm, NULL);
+        expect_down_events_of_actor(1, 2, -EPERM);
         (void)domt_kin_spawn_root(3, 0, &boss);
         (void)domt_kin_spawn_child(3, 4, home, &domt_kin_hearing);
         domt_kin_run_in_handler(1, try_to_watch, &domt_kin_of[4].address);
         domt_kin_fail_actor(4, -EIO);
-        expect_events_of_end(2, 4, -EIO);
+        expect_down_events_of_actor(2, 4, -EIO);
         close_and_check_watches();
     }
 }
@@ -115,7 +115,7 @@ DOMT_TEST(restart_of_the_watched_is_not_heard)
         ck_assert_uint_eq(domt_kin_of[2].mounts, 2);
         ck_assert_uint_eq(domt_kin_of[1].downs, 0);
         domt_kin_stop_actor(2);
-        expect_events_of_end(1, 2, 0);
+        expect_down_events_of_actor(1, 2, 0);
         close_and_check_watches();
     }
 }
@@ -126,13 +126,13 @@ DOMT_TEST(reason_of_a_mount_that_failed_is_its_error)
         open_world_of_two_actors(home);
         domt_kin_let_mounts_fail(3, 1, -EBADF);
         domt_kin_of[3].address =
-            domt_spawn(domt_outside(&domt_kin_world), domt_kin_world.managers[home],
+            domt_spawn(domt_outside_manager(&domt_kin_world), domt_kin_world.managers[home],
                        &domt_kin_hearing, &(domt_kin){3, DOMT_WORTH});
-        domt_kin_send_function(domt_outside(&domt_kin_world), 1, try_to_watch,
-                               &domt_kin_of[3].address);
+        domt_kin_send_function_to_run(domt_outside_manager(&domt_kin_world), 1, try_to_watch,
+                                      &domt_kin_of[3].address);
         domt_kin_run_houses_of_home(0); /* the watch begins before the mount of the watched actor */
         domt_settle_world(&domt_kin_world);
-        expect_events_of_end(1, 3, -EBADF);
+        expect_down_events_of_actor(1, 3, -EBADF);
         close_and_check_watches();
     }
 }
@@ -144,13 +144,13 @@ DOMT_TEST(stale_address_is_answered_at_once)
         domt_kin_stop_actor(2);
         domt_kin_run_in_handler(1, try_to_watch, &domt_kin_of[2].address);
         ck_assert_int_eq(results[0], 0);
-        expect_events_of_end(1, 2, -ESTALE);
+        expect_down_events_of_actor(1, 2, -ESTALE);
         domi_manager *there = domt_kin_world.managers[home];
         domus_address next =
             domt_spawn(there, there, &domt_kin_hearing, &(domt_kin){3, DOMT_WORTH});
         ck_assert_ptr_eq(next.house, domt_kin_of[2].address.house);
         domt_kin_run_in_handler(1, try_to_watch, &domt_kin_of[2].address);
-        expect_events_of_end(2, 2, -ESTALE);
+        expect_down_events_of_actor(2, 2, -ESTALE);
         domus_address nobody = {NULL, 0};
         domt_kin_run_in_handler(1, try_to_watch, &nobody);
         ck_assert_int_eq(results[0], -EINVAL);
@@ -159,9 +159,9 @@ DOMT_TEST(stale_address_is_answered_at_once)
     }
 }
 
-static int take_turn_of_home_0(domus_stack *stack, void *unused)
+static int run_one_iteration_of_home_0(domus_stack *stack, void *unused)
 {
-    domt_kin_take_turn_of_home(0);
+    domt_kin_run_iteration_of_home(0);
     return 0;
 }
 
@@ -169,13 +169,14 @@ DOMT_TEST(watch_in_the_last_moment_is_answered)
 {
     open_world_of_two_actors(1);
     /* actor 1 begins to watch while actor 2 runs its on_stop */
-    domt_kin_of[2].stopping = take_turn_of_home_0;
-    domt_kin_send_function(domt_outside(&domt_kin_world), 1, try_to_watch, &domt_kin_of[2].address);
+    domt_kin_of[2].stopping = run_one_iteration_of_home_0;
+    domt_kin_send_function_to_run(domt_outside_manager(&domt_kin_world), 1, try_to_watch,
+                                  &domt_kin_of[2].address);
     ck_assert_int_eq(domi_house_ask_to_stop(domt_kin_world.managers[1], domt_kin_of[2].address), 0);
-    domt_kin_take_turn_of_home(1);
+    domt_kin_run_iteration_of_home(1);
     ck_assert_int_eq(results[0], 0);
     domt_settle_world(&domt_kin_world);
-    expect_events_of_end(1, 2, -ESTALE);
+    expect_down_events_of_actor(1, 2, -ESTALE);
     close_and_check_watches();
 }
 
@@ -263,7 +264,7 @@ DOMT_TEST(watch_is_removed_only_by_its_maker)
     domt_kin_run_in_handler(1, try_to_unwatch, &nothing);
     ck_assert_int_eq(results[1], -ENOENT);
     domt_kin_stop_actor(2);
-    expect_events_of_end(1, 2, 0);
+    expect_down_events_of_actor(1, 2, 0);
     /* The memory of a removed watch is used for another one, and the old handle is stale. */
     domus_watch old = watched;
     (void)domt_kin_spawn_root(2, 1, &domt_kin_hearing);
@@ -272,7 +273,7 @@ DOMT_TEST(watch_is_removed_only_by_its_maker)
     domt_kin_run_in_handler(1, try_to_unwatch, &old);
     ck_assert_int_eq(results[1], -ENOENT);
     domt_kin_stop_actor(2);
-    expect_events_of_end(2, 2, 0);
+    expect_down_events_of_actor(2, 2, 0);
     close_and_check_watches();
 }
 
@@ -281,13 +282,13 @@ DOMT_TEST(watch_is_removed_only_by_its_maker)
 static void run_race_of_watch_and_ends(uint32_t home, uint32_t order, uint32_t turns)
 {
     open_world_of_two_actors(home);
-    domi_manager *outside = domt_outside(&domt_kin_world);
+    domi_manager *outside = domt_outside_manager(&domt_kin_world);
     taken_back = 0;
     watched = (domus_watch){NULL, 0};
-    domt_kin_send_function(outside, 1, try_to_watch, &domt_kin_of[2].address);
+    domt_kin_send_function_to_run(outside, 1, try_to_watch, &domt_kin_of[2].address);
     for (uint32_t step = 0; step < 3; step++, turns /= 4) {
         for (uint32_t i = turns % 4; i > 0; i--)
-            domt_kin_take_turn_of_home(i % 2);
+            domt_kin_run_iteration_of_home(i % 2);
         uint32_t what = (order / (step == 0 ? 1 : step == 1 ? 3 : 9)) % 3;
         if (what == 0 && domt_kin_is_alive(1) && watched.watch != NULL)
             (void)domt_send_notice(outside, domt_kin_of[1].address, &domt_call_type,
@@ -332,8 +333,8 @@ static int watch_actors_3_and_2_in_on_stop(domus_stack *stack, void *self)
     ck_assert_int_eq(domus_watch_actor(stack, domt_kin_of[3].address, NULL), 0);
     ck_assert_int_eq(domus_watch_actor(stack, domt_kin_of[2].address, NULL), 0);
     (void)domt_iterate_home(there);
-    ck_assert_int_eq(domi_house_ask_to_stop(domt_outside(&domt_kin_world), domt_kin_of[3].address),
-                     0);
+    ck_assert_int_eq(
+        domi_house_ask_to_stop(domt_outside_manager(&domt_kin_world), domt_kin_of[3].address), 0);
     there->hooks.wake = run_home_when_woken;
     atomic_store(&there->park, DOMI_PARK_SLEEPING);
     return 0;
@@ -356,7 +357,7 @@ DOMT_TEST(watch_is_freed_once_when_both_sides_end_together)
     (void)domt_kin_spawn_root(3, 1, &domt_kin_hearing);
     domt_kin_of[1].stopping = watch_actors_3_and_2_in_on_stop;
     ck_assert_int_eq(domi_house_ask_to_stop(domt_kin_world.managers[0], domt_kin_of[1].address), 0);
-    domt_kin_take_turn_of_home(0);
+    domt_kin_run_iteration_of_home(0);
     domt_settle_world(&domt_kin_world);
     ck_assert(!domt_kin_is_alive(1));
     ck_assert(!domt_kin_is_alive(3));

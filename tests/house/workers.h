@@ -93,7 +93,7 @@ static inline void open_workers(uint32_t max)
         world.managers[i]->directory.names = &names;
     }
     for (uint32_t i = 0; i < 2; i++)
-        agents[i] = domt_spawn(domt_outside(&world), world.managers[i], &domt_agent, NULL);
+        agents[i] = domt_spawn(domt_outside_manager(&world), world.managers[i], &domt_agent, NULL);
     domt_settle_world(&world);
 }
 
@@ -165,7 +165,7 @@ static inline uint64_t sum_of_messages(void)
 
 static inline void stop_actor(domus_address who)
 {
-    domt_stop_actor_and_settle(&world, domt_outside(&world), who);
+    domt_stop_actor_and_settle(&world, domt_outside_manager(&world), who);
 }
 
 /* Put a number to the router from a thread that handles nothing meanwhile. Returns the result of

@@ -57,8 +57,8 @@ static void stop_service_and_close_log(domus_testkit *kit, domus_http_access *ac
 }
 
 /* Let a peer at 10.0.0.1 send a request, and return the lines that it adds to the log. */
-static const char *request_and_take_lines(domus_testkit *kit, domus_http_access *access,
-                                          const char *line, const char *fields)
+static const char *send_request_and_take_log_lines(domus_testkit *kit, domus_http_access *access,
+                                                   const char *line, const char *fields)
 {
     char request[8192];
 
@@ -66,7 +66,7 @@ static const char *request_and_take_lines(domus_testkit *kit, domus_http_access 
                    "%s HTTP/1.1\r\nHost: a\r\nX-Request-Id: me\r\n"
                    "traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\n%s\r\n",
                    line, fields);
-    (void)domt_chained_answer_of_bytes(kit, "10.0.0.1:0", request);
+    (void)domt_chained_answer_to_bytes(kit, "10.0.0.1:0", request);
     return take_lines_of_access_log(access);
 }
 
@@ -92,7 +92,8 @@ DOMT_TEST(combined_log_lines_have_their_usual_form)
     domus_testkit *kit = start_service_with_access_log(&access);
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        ck_assert_str_eq(request_and_take_lines(kit, &access, rows[i][0], rows[i][1]), rows[i][2]);
+        ck_assert_str_eq(send_request_and_take_log_lines(kit, &access, rows[i][0], rows[i][1]),
+                         rows[i][2]);
     stop_service_and_close_log(kit, &access);
 }
 
@@ -101,9 +102,9 @@ DOMT_TEST(extended_log_lines_have_time_and_id)
     domus_http_access access = {.format = DOMUS_HTTP_ACCESS_EXTENDED, .hides_query = true};
     domus_testkit *kit = start_service_with_access_log(&access);
 
-    ck_assert_str_eq(
-        request_and_take_lines(kit, &access, "GET /later?secret=1", "Referer: /a?token=2\r\n"),
-        "10.0.0.1 - - [T] \"GET /later HTTP/1.1\" 200 6 \"/a\" \"-\" 0.010000 me\n");
+    ck_assert_str_eq(send_request_and_take_log_lines(kit, &access, "GET /later?secret=1",
+                                                     "Referer: /a?token=2\r\n"),
+                     "10.0.0.1 - - [T] \"GET /later HTTP/1.1\" 200 6 \"/a\" \"-\" 0.010000 me\n");
     stop_service_and_close_log(kit, &access);
 }
 
@@ -135,7 +136,8 @@ DOMT_TEST(json_log_lines_are_json)
     domus_testkit *kit = start_service_with_access_log(&access);
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        ck_assert_str_eq(request_and_take_lines(kit, &access, rows[i][0], rows[i][1]), rows[i][2]);
+        ck_assert_str_eq(send_request_and_take_log_lines(kit, &access, rows[i][0], rows[i][1]),
+                         rows[i][2]);
     stop_service_and_close_log(kit, &access);
 }
 
@@ -210,7 +212,7 @@ static const char *text_of_file(const char *path)
     return text;
 }
 
-static int refuse_lines_of_log(void *context, const char *lines, size_t size)
+static int fail_to_write_log_lines(void *context, const char *lines, size_t size)
 {
     return -EIO;
 }
@@ -220,7 +222,7 @@ DOMT_TEST(log_lines_left_in_the_queue_are_written_at_the_end)
     char path[] = "/tmp/domus-access-XXXXXX";
     int file = mkstemp(path);
     domus_http_access access = {.path = path};
-    domus_http_access refuses = {.write = refuse_lines_of_log};
+    domus_http_access refuses = {.write = fail_to_write_log_lines};
 
     ck_assert_int_ge(file, 0);
     (void)close(file);
@@ -315,13 +317,13 @@ DOMT_TEST(trace_fields_are_written_as_they_are_read)
 
 /* Returns the names that a request with these fields gets: "id=ours|theirs trace=new|theirs
  * flags=N". "ours" means that the request's id is its trace id. The span is always new. */
-static const char *names_given_to_request(const domus_http_request_id_options *options,
-                                          const char *path, const char *fields)
+static const char *ids_given_to_request(const domus_http_request_id_options *options,
+                                        const char *path, const char *fields)
 {
     static char text[256];
     const domus_http_step parts[] = {{&domus_http_request_id, options}, {NULL, NULL}};
     domus_testkit *kit = domt_chained_start_kit(&domt_chained, parts);
-    const char *got = domt_chained_answer_of_request(kit, path, fields);
+    const char *got = domt_chained_answer_to_request(kit, path, fields);
     const char *body = strstr(got, "\r\n\r\n");
     const char *field = strstr(got, "X-Request-Id: ");
     char id[80], trace[40], span[20], flags[4];
@@ -373,7 +375,7 @@ DOMT_TEST(requests_get_ids_and_traces)
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         for (size_t j = 0; j < 2; j++)
-            ck_assert_str_eq(names_given_to_request(rows[i].options, paths[j], rows[i].fields),
+            ck_assert_str_eq(ids_given_to_request(rows[i].options, paths[j], rows[i].fields),
                              rows[i].names);
     }
 }
@@ -388,9 +390,9 @@ DOMT_TEST(request_ids_are_bounded_in_length)
     id[DOMUS_HTTP_REQUEST_ID_MAX] = '\0';
     (void)snprintf(fields, sizeof fields, "X-Request-Id: %s\r\n", id);
     (void)snprintf(names, sizeof names, "id=%s trace=new flags=00", id);
-    ck_assert_str_eq(names_given_to_request(NULL, "GET /names", fields), names);
+    ck_assert_str_eq(ids_given_to_request(NULL, "GET /names", fields), names);
     (void)snprintf(fields, sizeof fields, "X-Request-Id: %si\r\n", id);
-    ck_assert_str_eq(names_given_to_request(NULL, "GET /names", fields),
+    ck_assert_str_eq(ids_given_to_request(NULL, "GET /names", fields),
                      "id=ours trace=new flags=00");
 }
 

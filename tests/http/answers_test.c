@@ -27,7 +27,7 @@ static const char *bytes_of_answer(const char *request, const domus_type *type, 
     domt_codec http;
 
     domt_http_start_codec(&http, &plain);
-    uint64_t id = domt_http_receive_text(&http, request);
+    uint64_t id = domt_http_feed_request_text(&http, request);
     ck_assert_int_eq(domus_stage_kit_encode(http.kit, id, type, payload), 0);
     const char *sent = domt_codec_take_output(&http);
     bool closes = strstr(sent, "Connection: close\r\n") != NULL;
@@ -42,7 +42,7 @@ static int error_of_refused_answer(const char *request, const domus_type *type, 
     domt_codec http;
 
     domt_http_start_codec(&http, &plain);
-    uint64_t id = domt_http_receive_text(&http, request);
+    uint64_t id = domt_http_feed_request_text(&http, request);
     int error = domus_stage_kit_encode(http.kit, id, type, payload);
     ck_assert_str_eq(domt_codec_take_output(&http), "");
     domt_codec_stop(&http);
@@ -102,7 +102,7 @@ DOMT_TEST(texts_are_encoded_as_answers)
                      "HTTP/1.1 204 No Content\r\n\r\n");
 }
 
-DOMT_TEST(connection_ends_as_the_peer_has_asked)
+DOMT_TEST(answer_says_close_or_keep_alive_as_the_peer_has_asked)
 {
     static const domus_http_text empty = {.status = 200};
 
@@ -207,7 +207,7 @@ DOMT_TEST(answers_that_http_cannot_say_are_refused)
     ck_assert_int_eq(error_of_refused_answer(GET, &domus_packet_type, &packet), -EOPNOTSUPP);
 }
 
-DOMT_TEST(fields_of_the_user_are_checked)
+DOMT_TEST(names_and_values_of_added_fields_are_checked)
 {
     static const char *const names[] = {"", "a b", "a:", "a\r\n", "\xc3\xa4", "a\"", "a("};
     static const char *const values[] = {"\r", "\n", "a\r\nb: c", "\x01", "\x7f", "a\x0b"};
@@ -270,12 +270,12 @@ DOMT_TEST(answers_have_a_date)
     domt_codec http;
 
     domt_http_start_codec(&http, NULL);
-    uint64_t id = domt_http_receive_text(&http, GET);
+    uint64_t id = domt_http_feed_request_text(&http, GET);
     ck_assert_int_eq(domus_stage_kit_encode(http.kit, id, &domus_http_text_type, &done), 0);
     const char *date = strstr(domt_codec_take_output(&http), "\r\nDate: ");
     ck_assert_ptr_nonnull(date);
     ck_assert_int_eq(strncmp(date + 8 + 29 - 4, " GMT\r\n", 6), 0);
-    id = domt_http_receive_text(&http, GET);
+    id = domt_http_feed_request_text(&http, GET);
     domus_http_response own = {.status = 200, .fields = domt_slice_of_text("DATE: a\r\n")};
     ck_assert_int_eq(domus_stage_kit_encode(http.kit, id, &domus_http_response_type, &own), 0);
     ck_assert_ptr_null(strstr(domt_codec_take_output(&http), "Date: "));
@@ -323,16 +323,16 @@ static void count_chunks_and_nows(const char *got, uint32_t *ret_chunks, uint32_
         ++*ret_nows;
 }
 
-static void check_answers_wait_for_turn(void (*change)(domus_config *config), uint64_t queue_max,
-                                        const char *behind, uint32_t times, uint32_t chunks,
-                                        uint32_t nows)
+static void check_answers_behind_stream_wait(void (*change)(domus_config *config),
+                                             uint64_t queue_max, const char *behind, uint32_t times,
+                                             uint32_t chunks, uint32_t nows)
 {
     domus_config config;
     char first[128];
     size_t size = 0;
     uint32_t got_chunks = 0, got_nows = 0;
 
-    domt_served_write_config(&config);
+    domt_served_init_config(&config);
     change(&config);
     domus_testkit *kit = domt_served_start_kit(&config, &domt_served_by_streams, 1);
     for (uint32_t i = 0; queue_max != 0 && i < 3; i++)
@@ -342,7 +342,7 @@ static void check_answers_wait_for_turn(void (*change)(domus_config *config), ui
     domt_served_send_text(peer, first);
     for (uint32_t i = 0; i < times; i++)
         domt_served_send_text(peer, behind);
-    domt_served_advance_silently(kit, TURN);
+    domt_served_advance_kit(kit, TURN);
     const char *bytes = domus_peer_got(peer, &size);
     char *got = malloc(size + 1);
     ck_assert_ptr_nonnull(got);
@@ -358,21 +358,21 @@ static void check_answers_wait_for_turn(void (*change)(domus_config *config), ui
     domt_served_end_kit(kit);
 }
 
-DOMT_TEST(streams_behind_a_stream_do_not_hold_it_up)
+DOMT_TEST(answers_in_pieces_do_not_hold_up_the_one_before)
 {
-    check_answers_wait_for_turn(lower_marks_of_send_queue, 0, GET_OF("/give/3000"), 8, 24, 0);
+    check_answers_behind_stream_wait(lower_marks_of_send_queue, 0, GET_OF("/give/3000"), 8, 24, 0);
 }
 
-DOMT_TEST(whole_answers_behind_a_stream_do_not_hold_it_up)
+DOMT_TEST(whole_answers_do_not_hold_up_one_in_pieces_before)
 {
-    check_answers_wait_for_turn(lower_marks_of_send_queue, 0, GET_OF("/now"), 50, 0, 50);
+    check_answers_behind_stream_wait(lower_marks_of_send_queue, 0, GET_OF("/now"), 50, 0, 50);
 }
 
 /* The marks of the send queue are not reached, but each channel may queue only a small share of
  * what its thread may queue. */
-DOMT_TEST(answers_behind_a_stream_do_not_crowd_it_out)
+DOMT_TEST(answers_do_not_crowd_out_one_in_pieces_before)
 {
-    check_answers_wait_for_turn(keep_default_marks, 120000, GET_OF("/give/3000"), 8, 24, 0);
+    check_answers_behind_stream_wait(keep_default_marks, 120000, GET_OF("/give/3000"), 8, 24, 0);
 }
 
 DOMT_SUITE(20)

@@ -27,8 +27,8 @@ static int encode_request(domt_codec *http, domus_http_request *request)
     return error;
 }
 
-static void check_encoded_with(const domus_http_options *options, domus_http_request request,
-                               const char *expected)
+static void check_request_encoded_with_options(const domus_http_options *options,
+                                               domus_http_request request, const char *expected)
 {
     domt_codec http;
     bool closes = request.close;
@@ -40,9 +40,9 @@ static void check_encoded_with(const domus_http_options *options, domus_http_req
     domt_codec_stop(&http);
 }
 
-static void check_encoded(domus_http_request request, const char *expected)
+static void check_encoded_request(domus_http_request request, const char *expected)
 {
-    check_encoded_with(&client, request, expected);
+    check_request_encoded_with_options(&client, request, expected);
 }
 
 DOMT_TEST(requests_of_a_client_are_encoded)
@@ -50,21 +50,21 @@ DOMT_TEST(requests_of_a_client_are_encoded)
     domus_http_request closing = make_request(DOMUS_HTTP_DELETE, "/a", "", "");
     domus_http_request upgrading = make_request(DOMUS_HTTP_GET, "/a", "Upgrade: b\r\n", "");
 
-    check_encoded(make_request(DOMUS_HTTP_GET, "/a?b", "", ""),
-                  "GET /a?b HTTP/1.1\r\nHost: a:80\r\n\r\n");
-    check_encoded(make_request(DOMUS_HTTP_HEAD, "http://b/", "A: b\r\nhost: b\r\n", ""),
-                  "HEAD http://b/ HTTP/1.1\r\nA: b\r\nhost: b\r\n\r\n");
-    check_encoded(make_request(DOMUS_HTTP_OPTIONS, "*", "", ""),
-                  "OPTIONS * HTTP/1.1\r\nHost: a:80\r\n\r\n");
-    check_encoded(make_request(DOMUS_HTTP_POST, "/", "", ""),
-                  "POST / HTTP/1.1\r\nHost: a:80\r\nContent-Length: 0\r\n\r\n");
-    check_encoded(make_request(DOMUS_HTTP_PUT, "/", "A: b\r\n", "hello"),
-                  "PUT / HTTP/1.1\r\nHost: a:80\r\nContent-Length: 5\r\nA: b\r\n\r\nhello");
+    check_encoded_request(make_request(DOMUS_HTTP_GET, "/a?b", "", ""),
+                          "GET /a?b HTTP/1.1\r\nHost: a:80\r\n\r\n");
+    check_encoded_request(make_request(DOMUS_HTTP_HEAD, "http://b/", "A: b\r\nhost: b\r\n", ""),
+                          "HEAD http://b/ HTTP/1.1\r\nA: b\r\nhost: b\r\n\r\n");
+    check_encoded_request(make_request(DOMUS_HTTP_OPTIONS, "*", "", ""),
+                          "OPTIONS * HTTP/1.1\r\nHost: a:80\r\n\r\n");
+    check_encoded_request(make_request(DOMUS_HTTP_POST, "/", "", ""),
+                          "POST / HTTP/1.1\r\nHost: a:80\r\nContent-Length: 0\r\n\r\n");
+    check_encoded_request(make_request(DOMUS_HTTP_PUT, "/", "A: b\r\n", "hello"),
+                          "PUT / HTTP/1.1\r\nHost: a:80\r\nContent-Length: 5\r\nA: b\r\n\r\nhello");
     closing.close = true;
-    check_encoded(closing, "DELETE /a HTTP/1.1\r\nHost: a:80\r\nConnection: close\r\n\r\n");
+    check_encoded_request(closing, "DELETE /a HTTP/1.1\r\nHost: a:80\r\nConnection: close\r\n\r\n");
     upgrading.upgrade = true;
-    check_encoded(upgrading,
-                  "GET /a HTTP/1.1\r\nHost: a:80\r\nConnection: upgrade\r\nUpgrade: b\r\n\r\n");
+    check_encoded_request(
+        upgrading, "GET /a HTTP/1.1\r\nHost: a:80\r\nConnection: upgrade\r\nUpgrade: b\r\n\r\n");
 }
 
 /* A request without a body sends no Expect field: the server could wait for a body. */
@@ -74,7 +74,7 @@ DOMT_TEST(a_body_that_does_not_come_is_not_announced)
     domus_http_request without = make_request(DOMUS_HTTP_PUT, "/", expect, "");
     domt_codec http;
 
-    check_encoded(
+    check_encoded_request(
         make_request(DOMUS_HTTP_PUT, "/", expect, "hello"),
         "PUT / HTTP/1.1\r\nHost: a:80\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\nhello");
     domt_http_start_codec(&http, &client);
@@ -83,21 +83,25 @@ DOMT_TEST(a_body_that_does_not_come_is_not_announced)
     domt_codec_stop(&http);
 }
 
-DOMT_TEST(an_absolute_target_is_said_as_servers_are_asked)
+DOMT_TEST(an_absolute_target_is_sent_in_origin_form)
 {
     static const domus_http_options origin = {.role = DOMUS_ROLE_CLIENT, .origin_form = true};
     static const char *const wrong[] = {"/a",          "*",           "http://",
                                         "http://a@b/", "http://a:0/", "http://a/b#c"};
     domt_codec http;
 
-    check_encoded_with(&origin, make_request(DOMUS_HTTP_GET, "http://a:80/b?c", "", ""),
-                       "GET /b?c HTTP/1.1\r\nHost: a:80\r\n\r\n");
-    check_encoded_with(&origin, make_request(DOMUS_HTTP_GET, "HTTP://[::1]", "", ""),
-                       "GET / HTTP/1.1\r\nHost: [::1]\r\n\r\n");
-    check_encoded_with(&origin, make_request(DOMUS_HTTP_GET, "https://a?b", "host: c\r\n", ""),
-                       "GET /?b HTTP/1.1\r\nhost: c\r\n\r\n");
-    check_encoded_with(&origin, make_request(DOMUS_HTTP_GET, "/b", "host: c\r\n", ""),
-                       "GET /b HTTP/1.1\r\nhost: c\r\n\r\n");
+    check_request_encoded_with_options(&origin,
+                                       make_request(DOMUS_HTTP_GET, "http://a:80/b?c", "", ""),
+                                       "GET /b?c HTTP/1.1\r\nHost: a:80\r\n\r\n");
+    check_request_encoded_with_options(&origin,
+                                       make_request(DOMUS_HTTP_GET, "HTTP://[::1]", "", ""),
+                                       "GET / HTTP/1.1\r\nHost: [::1]\r\n\r\n");
+    check_request_encoded_with_options(
+        &origin, make_request(DOMUS_HTTP_GET, "https://a?b", "host: c\r\n", ""),
+        "GET /?b HTTP/1.1\r\nhost: c\r\n\r\n");
+    check_request_encoded_with_options(&origin,
+                                       make_request(DOMUS_HTTP_GET, "/b", "host: c\r\n", ""),
+                                       "GET /b HTTP/1.1\r\nhost: c\r\n\r\n");
     domt_http_start_codec(&http, &origin);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         domus_http_request request = make_request(DOMUS_HTTP_OPTIONS, wrong[i], "", "");
@@ -265,8 +269,8 @@ DOMT_TEST(a_body_waits_for_100_behind_other_requests)
     domt_codec http;
 
     domt_http_start_codec(&http, &client);
-    check_encoded(make_request(DOMUS_HTTP_GET, "/", "", ""),
-                  "GET / HTTP/1.1\r\nHost: a:80\r\n\r\n");
+    check_encoded_request(make_request(DOMUS_HTTP_GET, "/", "", ""),
+                          "GET / HTTP/1.1\r\nHost: a:80\r\n\r\n");
     domt_http_encode_requests(&http, "G");
     ck_assert_int_eq(encode_request_that_waits(&http, false, 0), 0);
     expect_bytes_sent(&http, ANNOUNCED "Content-Length: 5\r\n\r\n");
@@ -360,7 +364,7 @@ DOMT_TEST(pieces_of_a_refused_body_are_never_sent)
 }
 
 /* A server that changes the protocol has to receive the body first. */
-DOMT_TEST(no_other_protocol_begins_before_a_body_that_waits)
+DOMT_TEST(a_101_before_a_body_that_waits_is_a_protocol_error)
 {
     domus_http_request request = make_request(DOMUS_HTTP_PUT, "/", "Upgrade: b\r\n", "hello");
     domt_codec http;
@@ -382,8 +386,8 @@ DOMT_TEST(a_request_without_a_body_expects_nothing)
     domt_codec http;
 
     request.expects = said.expects = true;
-    check_encoded(request, "POST / HTTP/1.1\r\nHost: a:80\r\nContent-Length: 0\r\n\r\n");
-    check_encoded(
+    check_encoded_request(request, "POST / HTTP/1.1\r\nHost: a:80\r\nContent-Length: 0\r\n\r\n");
+    check_encoded_request(
         said, "PUT / HTTP/1.1\r\nHost: a:80\r\nContent-Length: 1\r\nexpect: 100-continue\r\n\r\n");
     domus_http_options options = client;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {

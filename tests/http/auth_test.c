@@ -24,7 +24,7 @@ static const char *make_basic_credentials(const char *pair)
     return text;
 }
 
-static int read_basic(const char *fields, domus_http_basic *ret_basic)
+static int read_basic_credentials(const char *fields, domus_http_basic *ret_basic)
 {
     domus_slice slice = domt_slice_of_text(fields);
     int error = domus_http_read_basic(slice, ret_basic);
@@ -64,8 +64,9 @@ DOMT_TEST(basic_credentials_are_read_strictly)
     domus_http_basic basic;
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        ck_assert_msg(read_basic(rows[i].fields, &basic) == rows[i].error, "%s", rows[i].fields);
-    ck_assert_int_eq(read_basic(make_basic_credentials("me:a:b\xc3\xa4"), &basic), 0);
+        ck_assert_msg(read_basic_credentials(rows[i].fields, &basic) == rows[i].error, "%s",
+                      rows[i].fields);
+    ck_assert_int_eq(read_basic_credentials(make_basic_credentials("me:a:b\xc3\xa4"), &basic), 0);
     ck_assert_str_eq(basic.user, "me");
     ck_assert_str_eq(basic.password, "a:b\xc3\xa4");
 }
@@ -78,22 +79,22 @@ DOMT_TEST(user_names_and_passwords_have_bounds)
     memset(pair, 'x', sizeof pair);
     pair[sizeof pair - 2] = '\0';
     pair[DOMUS_HTTP_USER_MAX] = ':';
-    ck_assert_int_eq(read_basic(make_basic_credentials(pair), &basic), 0);
+    ck_assert_int_eq(read_basic_credentials(make_basic_credentials(pair), &basic), 0);
     ck_assert_uint_eq(strlen(basic.user), DOMUS_HTTP_USER_MAX);
     ck_assert_uint_eq(strlen(basic.password), DOMUS_HTTP_PASSWORD_MAX);
     pair[DOMUS_HTTP_USER_MAX] = 'x';
     /* the name is one byte too long, the password one byte shorter */
     pair[DOMUS_HTTP_USER_MAX + 1] = ':';
-    ck_assert_int_eq(read_basic(make_basic_credentials(pair), &basic), -EMSGSIZE);
+    ck_assert_int_eq(read_basic_credentials(make_basic_credentials(pair), &basic), -EMSGSIZE);
     pair[DOMUS_HTTP_USER_MAX + 1] = 'x';
     pair[DOMUS_HTTP_USER_MAX - 1] = ':';
-    ck_assert_int_eq(read_basic(make_basic_credentials(pair), &basic), -EMSGSIZE);
+    ck_assert_int_eq(read_basic_credentials(make_basic_credentials(pair), &basic), -EMSGSIZE);
     char more[1024] = "Authorization: Basic ";
     memset(more + 21, 'A', 900);
-    ck_assert_int_eq(read_basic(more, &basic), -EMSGSIZE);
+    ck_assert_int_eq(read_basic_credentials(more, &basic), -EMSGSIZE);
 }
 
-static int read_bearer(const char *fields, domus_slice expected)
+static int read_bearer_token_and_compare(const char *fields, domus_slice expected)
 {
     domus_slice slice = domt_slice_of_text(fields);
     domus_slice token = {NULL, 0, 0};
@@ -127,13 +128,13 @@ DOMT_TEST(bearer_tokens_are_read_strictly)
     char fields[DOMUS_HTTP_TOKEN_MAX + 64] = "Authorization: Bearer ";
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        ck_assert_msg(read_bearer(rows[i].fields, domt_slice_of_text(rows[i].token)) ==
-                          rows[i].error,
+        ck_assert_msg(read_bearer_token_and_compare(
+                          rows[i].fields, domt_slice_of_text(rows[i].token)) == rows[i].error,
                       "%s", rows[i].fields);
     memset(fields + 22, 'a', DOMUS_HTTP_TOKEN_MAX);
-    ck_assert_int_eq(read_bearer(fields, domt_slice_of_text(fields + 22)), 0);
+    ck_assert_int_eq(read_bearer_token_and_compare(fields, domt_slice_of_text(fields + 22)), 0);
     fields[22 + DOMUS_HTTP_TOKEN_MAX] = 'a';
-    ck_assert_int_eq(read_bearer(fields, domt_slice_of_text("")), -EMSGSIZE);
+    ck_assert_int_eq(read_bearer_token_and_compare(fields, domt_slice_of_text("")), -EMSGSIZE);
 }
 
 #define SHA256_OF_TEST "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
@@ -211,10 +212,10 @@ DOMT_TEST(only_users_of_the_table_are_let_in)
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         ck_assert_str_eq(
-            domt_chained_answer_of_request(kit, "GET /user", make_basic_credentials(rows[i].pair)),
+            domt_chained_answer_to_request(kit, "GET /user", make_basic_credentials(rows[i].pair)),
             rows[i].got);
-    ck_assert_str_eq(domt_chained_answer_of_request(kit, "GET /user", ""), UNAUTHORIZED(CHALLENGE));
-    ck_assert_str_eq(domt_chained_answer_of_request(kit, "GET /none", ""), UNAUTHORIZED(CHALLENGE));
+    ck_assert_str_eq(domt_chained_answer_to_request(kit, "GET /user", ""), UNAUTHORIZED(CHALLENGE));
+    ck_assert_str_eq(domt_chained_answer_to_request(kit, "GET /none", ""), UNAUTHORIZED(CHALLENGE));
     domt_served_end_kit(kit);
 }
 
@@ -242,12 +243,12 @@ DOMT_TEST(functions_of_the_program_check_tokens)
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         (void)snprintf(fields, sizeof fields, "Authorization: Bearer %s\r\n", rows[i].token);
-        ck_assert_str_eq(domt_chained_answer_of_request(kit, "GET /user", fields), rows[i].begin);
+        ck_assert_str_eq(domt_chained_answer_to_request(kit, "GET /user", fields), rows[i].begin);
     }
-    ck_assert_str_eq(domt_chained_answer_of_request(kit, "GET /user", ""),
+    ck_assert_str_eq(domt_chained_answer_to_request(kit, "GET /user", ""),
                      UNAUTHORIZED(CHALLENGE "WWW-Authenticate: Bearer realm=\"r\"\r\n"));
     ck_assert_str_eq(
-        domt_chained_answer_of_request(kit, "GET /user", make_basic_credentials("bob:test")),
+        domt_chained_answer_to_request(kit, "GET /user", make_basic_credentials("bob:test")),
         IS("3", "bob"));
     domt_served_end_kit(kit);
 }

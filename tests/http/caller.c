@@ -40,7 +40,7 @@ static void read_head_of_answer(domt_outcome *made, const domus_answer *answer)
              response->body.size != 0 ? domus_slice_data(response->body) : "");
 }
 
-static void read_part_of_answer(domt_outcome *made, const domus_answer *answer)
+static void count_part_of_answer(domt_outcome *made, const domus_answer *answer)
 {
     if (answer->type == &domus_http_trailers_type)
         made->trailers = ((const domus_http_trailers *)answer->payload)->fields.size;
@@ -99,7 +99,7 @@ DOMUS_SEQUENCE(send_up, call_frame)
         frame->ended = answer->error != 0 || answer->type != &domus_piece_type ||
                        ((const domus_piece *)answer->payload)->last;
         if (answer->error == 0)
-            read_part_of_answer(&frame->made, answer);
+            count_part_of_answer(&frame->made, answer);
     }
     return domus_reply(stack, &domt_outcome_type, &frame->made);
     DOMUS_END;
@@ -143,8 +143,9 @@ static int connect_on_mount(domus_stack *stack, void *self)
 static const domus_behaviour connector = {
     .name = "connector", .kind = DOMUS_CHANNELS, .on_mount = connect_on_mount};
 
-void domt_caller_connect_to_pool(domus_testkit *kit, const char *at, const domus_pool_options *pool,
-                                 const domus_behaviour *connection)
+void domt_caller_connect_or_open_pool(domus_testkit *kit, const char *at,
+                                      const domus_pool_options *pool,
+                                      const domus_behaviour *connection)
 {
     domus_system *system = domus_testkit_system(kit);
     domus_address made;
@@ -157,7 +158,7 @@ void domt_caller_connect_to_pool(domus_testkit *kit, const char *at, const domus
         ck_assert_int_eq(domus_outside_spawn_on(system, 1, &connector, NULL, &made), 0);
 }
 
-domt_outcome domt_outcome_expect(domus_testkit *kit, domus_probe *probe)
+domt_outcome domt_caller_expect_outcome(domus_testkit *kit, domus_probe *probe)
 {
     domt_outcome made;
 

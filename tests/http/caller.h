@@ -46,10 +46,11 @@ extern const domus_behaviour domt_caller, domt_caller_of_channels;
 extern domus_address domt_caller_to;
 
 /* Let callers send to this pool, or, if `pool` is NULL, over one connection with this behaviour. */
-void domt_caller_connect_to_pool(domus_testkit *kit, const char *at, const domus_pool_options *pool,
-                                 const domus_behaviour *connection);
+void domt_caller_connect_or_open_pool(domus_testkit *kit, const char *at,
+                                      const domus_pool_options *pool,
+                                      const domus_behaviour *connection);
 
 /* Check that the outcome of a call comes within a minute, and return it. */
-domt_outcome domt_outcome_expect(domus_testkit *kit, domus_probe *probe);
+domt_outcome domt_caller_expect_outcome(domus_testkit *kit, domus_probe *probe);
 
 #endif

@@ -68,7 +68,7 @@ DOMT_TEST(every_answer_goes_through_the_parts_of_the_chain)
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         domus_testkit *kit = start_chain_with_parts(&domt_chained, 0, 0, 0);
-        ck_assert_str_eq(domt_chained_answer_of_request(kit, rows[i].line, ""), rows[i].got);
+        ck_assert_str_eq(domt_chained_answer_to_request(kit, rows[i].line, ""), rows[i].got);
         domt_served_end_kit(kit);
         ck_assert_str_eq(domt_witness_notes, rows[i].notes);
     }
@@ -97,7 +97,7 @@ DOMT_TEST(a_part_decides_whether_the_request_goes_on)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         domus_testkit *kit =
             start_chain_with_parts(&domt_chained, rows[i].of_a, rows[i].of_b, rows[i].of_c);
-        const char *got = domt_chained_answer_of_request(kit, "GET /guarded", "");
+        const char *got = domt_chained_answer_to_request(kit, "GET /guarded", "");
         ck_assert_msg(strncmp(got, rows[i].begin, strlen(rows[i].begin)) == 0, "%s", got);
         domt_served_end_kit(kit);
         ck_assert_str_eq(domt_witness_notes, rows[i].notes);
@@ -111,7 +111,7 @@ DOMT_TEST(a_part_that_waits_is_waited_for)
     domus_peer *peer = domt_served_connect_peer(kit);
 
     domt_served_send_text(peer, "GET /guarded HTTP/1.1\r\nHost: a\r\n\r\n");
-    domt_served_advance_silently(kit, DOMT_SERVED_MS);
+    domt_served_advance_kit(kit, DOMT_SERVED_MS);
     ck_assert_str_eq(domt_witness_notes, "+a +b ");
     domt_served_expect_text(kit, peer, OK("4", "now\n"));
     domt_served_end_kit(kit);
@@ -122,7 +122,7 @@ DOMT_TEST(a_part_that_waits_is_waited_for)
 DOMT_TEST(requests_of_one_connection_are_told_apart)
 {
     domus_testkit *kit = start_chain_with_parts(&domt_chained, 0, 0, 0);
-    const char *got = domt_chained_answer_of_bytes(kit, NULL,
+    const char *got = domt_chained_answer_to_bytes(kit, NULL,
                                                    "GET /later HTTP/1.1\r\nHost: a\r\n\r\n"
                                                    "GET /now HTTP/1.1\r\nHost: a\r\n\r\n"
                                                    "GET /none HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -139,7 +139,7 @@ DOMT_TEST(parts_see_the_answer_to_bytes_that_are_no_request)
 {
     domus_testkit *kit = start_chain_with_parts(&domt_chained, 0, 0, 0);
     a.adds = b.fills = true;
-    const char *got = domt_chained_answer_of_bytes(kit, NULL, "no request\r\n\r\n");
+    const char *got = domt_chained_answer_to_bytes(kit, NULL, "no request\r\n\r\n");
 
     ck_assert_str_eq(got, "HTTP/1.1 400 Bad Request\r\nContent-Length: 10\r\nConnection: close\r\n"
                           "Content-Type: text/plain\r\nX-a: yes\r\n\r\nmade by b\n");
@@ -168,14 +168,14 @@ DOMT_TEST(parts_add_fields_and_bodies_of_errors)
 
     a.adds = b.adds = a.fills = b.fills = true;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        ck_assert_str_eq(domt_chained_answer_of_request(kit, rows[i].line, ""), rows[i].got);
+        ck_assert_str_eq(domt_chained_answer_to_request(kit, rows[i].line, ""), rows[i].got);
     a.breaks = true;
-    const char *got = domt_chained_answer_of_request(kit, "GET /now", "");
+    const char *got = domt_chained_answer_to_request(kit, "GET /now", "");
     ck_assert_msg(strncmp(got, "HTTP/1.1 500 ", 13) == 0, "%s", got);
     domt_served_end_kit(kit);
 }
 
-DOMT_TEST(own_handlers_enter_the_chain)
+DOMT_TEST(handlers_that_enter_the_chain_themselves_go_through_it)
 {
     static const struct {
         int of_b;
@@ -189,7 +189,7 @@ DOMT_TEST(own_handlers_enter_the_chain)
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         domus_testkit *kit = start_chain_with_parts(&domt_chained_own, 0, rows[i].of_b, 0);
-        const char *got = domt_chained_answer_of_request(kit, "GET /", "");
+        const char *got = domt_chained_answer_to_request(kit, "GET /", "");
         ck_assert_msg(strncmp(got, rows[i].begin, strlen(rows[i].begin)) == 0, "%s", got);
         domt_served_end_kit(kit);
         ck_assert_str_eq(domt_witness_notes, rows[i].notes);
@@ -197,11 +197,11 @@ DOMT_TEST(own_handlers_enter_the_chain)
 }
 
 /* An answer is never sent if its handler has not entered the chain. */
-DOMT_TEST(no_answer_is_sent_around_the_chain)
+DOMT_TEST(an_answer_of_a_handler_outside_the_chain_is_not_sent)
 {
     domus_testkit *kit = start_chain_with_parts(&domt_chained_around, 0, 0, 0);
 
-    ck_assert_str_eq(domt_chained_answer_of_request(kit, "GET /", ""),
+    ck_assert_str_eq(domt_chained_answer_to_request(kit, "GET /", ""),
                      TEXT("500 Internal Server Error", "22", "Internal Server Error\n"));
     domt_served_end_kit(kit);
     ck_assert_str_eq(domt_witness_notes, "-b500 -a500 .b500/22 .a500/22 ");
@@ -306,7 +306,7 @@ DOMT_TEST(answers_tell_origins_what_cors_allows)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const domus_http_step parts[] = {{&domus_http_cross_origin, rows[i].cors}, {NULL, NULL}};
         domus_testkit *kit = domt_chained_start_kit(&domt_chained, parts);
-        ck_assert_str_eq(domt_chained_answer_of_request(kit, rows[i].line, rows[i].fields),
+        ck_assert_str_eq(domt_chained_answer_to_request(kit, rows[i].line, rows[i].fields),
                          rows[i].got);
         domt_served_end_kit(kit);
     }
@@ -320,7 +320,7 @@ static int result_of_origin_check(const char *origin)
     return domus_http_cross_origin.check(&cors);
 }
 
-DOMT_TEST(origins_are_checked)
+DOMT_TEST(origins_of_cors_are_checked)
 {
     static const char *const wrong[] = {"",
                                         "null",
@@ -381,9 +381,8 @@ static char seen_via[16];
 static char seen_carrier[16];
 static unsigned seen_ended;
 
-static int note_carrier_of_exchange(domus_stack *stack, void *self,
-                                    const domus_http_request *request,
-                                    const domus_http_match *match)
+static int answer_and_note_carrier(domus_stack *stack, void *self,
+                                   const domus_http_request *request, const domus_http_match *match)
 {
     const char *name = domus_channel_carrier(domus_channel_running(stack));
 
@@ -392,17 +391,17 @@ static int note_carrier_of_exchange(domus_stack *stack, void *self,
     return result == DOMUS_HTTP_ANSWERED ? 0 : result;
 }
 
-static void note_version_of_exchange(domus_http_exchange *exchange, const void *options)
+static void note_via_of_ended_exchange(domus_http_exchange *exchange, const void *options)
 {
     snprintf(seen_via, sizeof seen_via, "%s", exchange->via);
     seen_ended++;
 }
 
-static const domus_http_part seen_part = {.name = "notes", .end = note_version_of_exchange};
+static const domus_http_part seen_part = {.name = "notes", .end = note_via_of_ended_exchange};
 static const domus_http_chain seen_chain = {
     .parts = (const domus_http_step[]){{&seen_part, NULL}, {NULL, NULL}},
     .rows = (const domus_http_row[]){
-        {{DOMUS_HTTP_ON(GET), "/now", 1}, note_carrier_of_exchange, NULL}, {.handle = NULL}}};
+        {{DOMUS_HTTP_ON(GET), "/now", 1}, answer_and_note_carrier, NULL}, {.handle = NULL}}};
 static const domus_http_options seen_http = {.chain = &seen_chain};
 static const domus_pipeline seen_pipeline = {
     .stages = (const domus_pipeline_stage[]){
@@ -414,7 +413,7 @@ static const domus_behaviour seen_behaviour = {
     .on_peer = (const domus_on_peer[]){
         {.type = &domus_http_request_type, .handle = domus_http_dispatch}, {.type = NULL}}};
 
-static void check_last_exchange(const char *version, const char *by, unsigned count)
+static void expect_version_carrier_and_count(const char *version, const char *by, unsigned count)
 {
     ck_assert_uint_eq(seen_ended, count);
     ck_assert_str_eq(seen_via, version);
@@ -433,12 +432,12 @@ DOMT_TEST(parts_are_told_the_http_version)
         snprintf(text, sizeof text, "GET /now %s\r\nHost: a\r\n\r\n", versions[i]);
         domt_served_send_text(peer, text);
         ck_assert_int_eq(domus_testkit_advance(kit, 10 * DOMT_SERVED_MS), 0);
-        check_last_exchange(versions[i], "-", 1 + i);
+        expect_version_carrier_and_count(versions[i], "-", 1 + i);
         domus_peer_close(peer);
     }
-    domt_h2_begin_client(&h2, kit);
-    domt_h2_check_connection(&h2);
-    check_last_exchange("HTTP/2.0", "http2", 3);
+    domt_h2_begin_nghttp2_client(&h2, kit);
+    domt_h2_expect_connection_works(&h2);
+    expect_version_carrier_and_count("HTTP/2.0", "http2", 3);
     /* a request that the stage refuses does not enter the chain */
     int32_t wrong = domt_h2_begin_request(&h2, "GET", "/a\xff", 0, NULL);
     domt_h2_send_output_and_advance(&h2, 0);

@@ -145,7 +145,7 @@ static int answer_pieces(domus_stack *stack, void *self, const domus_http_reques
     return domi_pieces_begin(stack, self, request);
 }
 
-static int end_sleep_with_its_error(domus_stack *stack, void *self, const domus_answer *answer)
+static int return_error_of_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
     return answer->error;
 }
@@ -153,11 +153,11 @@ static int end_sleep_with_its_error(domus_stack *stack, void *self, const domus_
 static int answer_never(domus_stack *stack, void *self, const domus_http_request *request,
                         const domus_http_match *match)
 {
-    return domus_sleep(stack, 3600 * DOMT_SERVED_S, end_sleep_with_its_error);
+    return domus_sleep(stack, 3600 * DOMT_SERVED_S, return_error_of_sleep);
 }
 
-static int answer_error(domus_stack *stack, void *self, const domus_http_request *request,
-                        const domus_http_match *match)
+static int answer_with_enoent(domus_stack *stack, void *self, const domus_http_request *request,
+                              const domus_http_match *match)
 {
     return -ENOENT;
 }
@@ -194,7 +194,7 @@ static int answer_problem(domus_stack *stack, void *self, const domus_http_reque
     return domus_http_reply_problem(stack, &problem, NULL);
 }
 
-static int answer_with_names_of_request(domus_stack *stack, const domus_http_request *request)
+static int answer_with_ids_of_request(domus_stack *stack, const domus_http_request *request)
 {
     char text[256];
     char parent[DOMUS_HTTP_TRACEPARENT_SIZE + 1];
@@ -208,28 +208,28 @@ static int answer_with_names_of_request(domus_stack *stack, const domus_http_req
     return reply_bytes(stack, text, strlen(text));
 }
 
-static int answer_with_names_by_own_handler(domus_stack *stack, void *self,
-                                            const domus_http_request *request,
-                                            const domus_http_match *match)
+static int answer_with_ids_by_own_handler(domus_stack *stack, void *self,
+                                          const domus_http_request *request,
+                                          const domus_http_match *match)
 {
     const domus_http_exchange *exchange = domus_http_exchange_of(stack, request);
     domus_http_trace trace;
 
     ck_assert_int_eq(domus_http_trace_of(request->fields, &trace), 0);
     ck_assert_mem_eq(exchange->trace.span, trace.span, sizeof trace.span);
-    return answer_with_names_of_request(stack, request);
+    return answer_with_ids_of_request(stack, request);
 }
 
-static int answer_names_in_other_actor(domus_stack *stack, void *self, const void *payload)
+static int answer_with_ids_in_other_actor(domus_stack *stack, void *self, const void *payload)
 {
     ck_assert_ptr_null(domus_http_exchange_of(stack, payload));
-    return answer_with_names_of_request(stack, payload);
+    return answer_with_ids_of_request(stack, payload);
 }
 
 static const domus_behaviour namer = {
     .name = "namer",
     .kind = DOMUS_STATE,
-    .on = (const domus_on[]){{&domus_http_request_type, answer_names_in_other_actor, 0},
+    .on = (const domus_on[]){{&domus_http_request_type, answer_with_ids_in_other_actor, 0},
                              {NULL, NULL, 0}},
 };
 
@@ -264,13 +264,13 @@ static const domus_http_row rows[] = {
     {{DOMUS_HTTP_ON(GET), "/pieces", 0}, answer_pieces, NULL},
     {{DOMUS_HTTP_ON(GET), "/cut", 0}, answer_pieces, NULL},
     {{DOMUS_HTTP_ON(GET), "/hang", 0}, answer_never, NULL},
-    {{DOMUS_HTTP_ON(GET), "/fail", 0}, answer_error, NULL},
+    {{DOMUS_HTTP_ON(GET), "/fail", 0}, answer_with_enoent, NULL},
     {{DOMUS_HTTP_ON(GET), "/again", 0}, answer_by_failing_go_on, NULL},
     {{DOMUS_HTTP_ON(GET), "/wrong", 0}, answer_with_forbidden_field, NULL},
     {{DOMUS_HTTP_ON(GET), "/bare", 0}, answer_418_without_body, NULL},
     {{DOMUS_HTTP_ON(GET), "/problem", 0}, answer_problem, NULL},
     {{DOMUS_HTTP_ON(GET), "/ask", 0}, forward_to_other_actor, NULL},
-    {{DOMUS_HTTP_ON(GET), "/names", 0}, answer_with_names_by_own_handler, NULL},
+    {{DOMUS_HTTP_ON(GET), "/names", 0}, answer_with_ids_by_own_handler, NULL},
     {{DOMUS_HTTP_ON(GET), "/user", 0}, answer_with_user, NULL},
     {{DOMUS_HTTP_ON(GET), "/kv/{key}", 0}, answer_with_key_of_path, NULL},
     {{DOMUS_HTTP_ON(GET), "/guarded", 0}, answer_now, domt_chained_guards},
@@ -328,7 +328,7 @@ domus_testkit *domt_chained_start_kit(const domus_behaviour *behaviour,
     return domt_served_start_kit(NULL, behaviour, 1);
 }
 
-const char *domt_chained_answer_of_bytes(domus_testkit *kit, const char *from, const char *bytes)
+const char *domt_chained_answer_to_bytes(domus_testkit *kit, const char *from, const char *bytes)
 {
     static char got[8192];
     domus_peer *peer;
@@ -336,7 +336,7 @@ const char *domt_chained_answer_of_bytes(domus_testkit *kit, const char *from, c
 
     ck_assert_int_eq(domus_peer_connect(kit, DOMT_SERVED_AT, from, &peer), 0);
     domt_kit_peer_send(peer, bytes);
-    domt_served_advance_silently(kit, 100 * DOMT_SERVED_MS);
+    domt_served_advance_kit(kit, 100 * DOMT_SERVED_MS);
     const char *data = domus_peer_got(peer, &size);
     ck_assert_uint_lt(size, sizeof got);
     memcpy(got, data, size);
@@ -347,12 +347,12 @@ const char *domt_chained_answer_of_bytes(domus_testkit *kit, const char *from, c
     return got;
 }
 
-const char *domt_chained_answer_of_request(domus_testkit *kit, const char *line, const char *fields)
+const char *domt_chained_answer_to_request(domus_testkit *kit, const char *line, const char *fields)
 {
     char request[4096];
 
     ck_assert_int_lt(
         snprintf(request, sizeof request, "%s HTTP/1.1\r\nHost: a\r\n%s\r\n", line, fields),
         (int)sizeof request);
-    return domt_chained_answer_of_bytes(kit, NULL, request);
+    return domt_chained_answer_to_bytes(kit, NULL, request);
 }

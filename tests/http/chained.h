@@ -40,12 +40,12 @@ domus_testkit *domt_chained_start_kit(const domus_behaviour *behaviour,
 
 /* Let a new peer send a request with the fields Host and `fields`, run until nothing more comes,
  * and return all bytes that the peer has got. The text is valid until the next call. */
-const char *domt_chained_answer_of_request(domus_testkit *kit, const char *line,
+const char *domt_chained_answer_to_request(domus_testkit *kit, const char *line,
                                            const char *fields);
 
 /* Let a new peer at this address send these bytes unchanged. Returns the bytes that it has got, as
- * domt_chained_answer_of_request() does. */
-const char *domt_chained_answer_of_bytes(domus_testkit *kit, const char *from, const char *bytes);
+ * domt_chained_answer_to_request() does. */
+const char *domt_chained_answer_to_bytes(domus_testkit *kit, const char *from, const char *bytes);
 
 /* --- a part that records its calls ---------------------------------------------------------- */
 

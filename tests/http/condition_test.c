@@ -109,7 +109,7 @@ DOMT_TEST(range_is_used_only_for_the_same_version)
     ck_assert(!may_use_range(DOMUS_HTTP_GET, "If-Range: " NOV_6 "\r\n", &weak));
 }
 
-static void check_date(int64_t seconds, const char *expected)
+static void check_date_is_written_and_read_back(int64_t seconds, const char *expected)
 {
     char text[DOMUS_HTTP_DATE_SIZE + 1];
     int64_t read;
@@ -124,13 +124,13 @@ DOMT_TEST(dates_are_written_in_the_form_of_http)
 {
     char text[DOMUS_HTTP_DATE_SIZE + 1];
 
-    check_date(0, "Thu, 01 Jan 1970 00:00:00 GMT");
-    check_date(784111777, "Sun, 06 Nov 1994 08:49:37 GMT");
-    check_date(951782399, "Mon, 28 Feb 2000 23:59:59 GMT");
-    check_date(951782400, "Tue, 29 Feb 2000 00:00:00 GMT");
-    check_date(951868800, "Wed, 01 Mar 2000 00:00:00 GMT");
-    check_date(4107542400, "Mon, 01 Mar 2100 00:00:00 GMT");
-    check_date(253402300799, "Fri, 31 Dec 9999 23:59:59 GMT");
+    check_date_is_written_and_read_back(0, "Thu, 01 Jan 1970 00:00:00 GMT");
+    check_date_is_written_and_read_back(784111777, "Sun, 06 Nov 1994 08:49:37 GMT");
+    check_date_is_written_and_read_back(951782399, "Mon, 28 Feb 2000 23:59:59 GMT");
+    check_date_is_written_and_read_back(951782400, "Tue, 29 Feb 2000 00:00:00 GMT");
+    check_date_is_written_and_read_back(951868800, "Wed, 01 Mar 2000 00:00:00 GMT");
+    check_date_is_written_and_read_back(4107542400, "Mon, 01 Mar 2100 00:00:00 GMT");
+    check_date_is_written_and_read_back(253402300799, "Fri, 31 Dec 9999 23:59:59 GMT");
     domus_http_date(-1, text);
     ck_assert_str_eq(text, "Thu, 01 Jan 1970 00:00:00 GMT");
     domus_http_date(INT64_MAX, text);
@@ -247,7 +247,7 @@ DOMT_TEST(texts_that_are_no_ranges_are_ignored)
         ck_assert_msg(strcmp(ranges_as_text(texts[i], 100), "0") == 0, "%s", texts[i]);
 }
 
-DOMT_TEST(fields_of_ranges_are_added)
+DOMT_TEST(content_range_fields_are_added)
 {
     domus_appender fields = {0};
     domus_slice made;
@@ -289,7 +289,7 @@ DOMT_TEST(parameters_do_not_change_a_type)
     ck_assert(!has_media_type(";application/json", "application/json"));
 }
 
-DOMT_TEST(json_has_a_name_and_an_ending)
+DOMT_TEST(json_media_types_are_known_by_name_and_by_ending)
 {
     static const struct {
         const char *value;

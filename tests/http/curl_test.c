@@ -160,7 +160,7 @@ static bool has_program(const char *program)
 
 /* Check that a shell command succeeds; in the command "$URL" is the address of the service, $IN a
  * file of a million bytes, and $OUT a file for the answer. */
-static void run_shell_command_well(const char *command)
+static void expect_shell_command_succeeds(const char *command)
 {
     char line[2048];
 
@@ -177,22 +177,23 @@ DOMT_TEST(curl_understands_the_answers)
     if (!has_program("curl"))
         return;
     start_server();
-    run_shell_command_well("test \"$(curl -sS -d hello $URL/)\" = hello");
-    run_shell_command_well("curl -sS --data-binary @$IN $URL/ | cmp - $IN");
-    run_shell_command_well(
+    expect_shell_command_succeeds("test \"$(curl -sS -d hello $URL/)\" = hello");
+    expect_shell_command_succeeds("curl -sS --data-binary @$IN $URL/ | cmp - $IN");
+    expect_shell_command_succeeds(
         "curl -sS --data-binary @$IN -H 'Expect: 100-continue' $URL/ | cmp - $IN");
-    run_shell_command_well("curl -sS --data-binary @$IN $URL/pieces | cmp - $IN");
-    run_shell_command_well("curl -sS -X POST -T - $URL/ <$IN | cmp - $IN");
-    run_shell_command_well("curl -sS -T $IN $URL/pieces | cmp - $IN");
-    run_shell_command_well("curl -sS -0 --data-binary @$IN $URL/pieces | cmp - $IN");
-    run_shell_command_well(
+    expect_shell_command_succeeds("curl -sS --data-binary @$IN $URL/pieces | cmp - $IN");
+    expect_shell_command_succeeds("curl -sS -X POST -T - $URL/ <$IN | cmp - $IN");
+    expect_shell_command_succeeds("curl -sS -T $IN $URL/pieces | cmp - $IN");
+    expect_shell_command_succeeds("curl -sS -0 --data-binary @$IN $URL/pieces | cmp - $IN");
+    expect_shell_command_succeeds(
         "curl -sS -0 -d hello -H 'Connection: keep-alive' $URL/ | grep -q '^hello$'");
-    run_shell_command_well(
+    expect_shell_command_succeeds(
         "curl -sSI $URL/pieces >$OUT && grep -q '^Transfer-Encoding: chunked' $OUT");
-    run_shell_command_well("test $(curl -sS -o $OUT -w '%{http_code}' $URL/none) = 204");
-    run_shell_command_well("test $(curl -sS -o $OUT -w '%{http_code}' -H 'Host: a b' $URL/) = 400");
-    run_shell_command_well("test $(curl -sS -o $OUT -w '%{http_code}' -X BREW $URL/) = 501");
-    run_shell_command_well(
+    expect_shell_command_succeeds("test $(curl -sS -o $OUT -w '%{http_code}' $URL/none) = 204");
+    expect_shell_command_succeeds(
+        "test $(curl -sS -o $OUT -w '%{http_code}' -H 'Host: a b' $URL/) = 400");
+    expect_shell_command_succeeds("test $(curl -sS -o $OUT -w '%{http_code}' -X BREW $URL/) = 501");
+    expect_shell_command_succeeds(
         "test $(curl -sS -o $OUT -w '%{http_code}' $URL/$(head -c 12000 $IN | tr -d '\\n')) "
         "= 414");
     stop_server();
@@ -203,17 +204,19 @@ DOMT_TEST(curl_decompresses_the_answers)
     if (!has_program("curl"))
         return;
     start_server();
-    run_shell_command_well("curl -sS --compressed --data-binary @$IN $URL/ | cmp - $IN");
-    run_shell_command_well("curl -sS --compressed --data-binary @$IN $URL/pieces | cmp - $IN");
-    run_shell_command_well(
+    expect_shell_command_succeeds("curl -sS --compressed --data-binary @$IN $URL/ | cmp - $IN");
+    expect_shell_command_succeeds(
+        "curl -sS --compressed --data-binary @$IN $URL/pieces | cmp - $IN");
+    expect_shell_command_succeeds(
         "curl -sS -H 'Accept-Encoding: gzip' --data-binary @$IN $URL/ | gzip -d | cmp - $IN");
-    run_shell_command_well(
+    expect_shell_command_succeeds(
         "curl -sS -H 'Accept-Encoding: gzip' --data-binary @$IN $URL/pieces | gzip -d | "
         "cmp - $IN");
-    run_shell_command_well(
+    expect_shell_command_succeeds(
         "test $(curl -sS --compressed --data-binary @$IN -o $OUT -w '%{size_download}' $URL/) -lt "
         "600000");
-    run_shell_command_well("curl -sS -0 --compressed --data-binary @$IN $URL/pieces | cmp - $IN");
+    expect_shell_command_succeeds(
+        "curl -sS -0 --compressed --data-binary @$IN $URL/pieces | cmp - $IN");
     stop_server();
 }
 
@@ -222,10 +225,10 @@ DOMT_TEST(curl_keeps_the_connection)
     if (!has_program("curl"))
         return;
     start_server();
-    run_shell_command_well(
+    expect_shell_command_succeeds(
         "test \"$(curl -sS -w '%{num_connects} ' -d a $URL/ -o $OUT $URL/pieces -o $OUT "
         "$URL/none -o $OUT $URL/ -o $OUT)\" = '1 0 0 0 '");
-    run_shell_command_well(
+    expect_shell_command_succeeds(
         "test \"$(curl -sS -w '%{num_connects} ' -H 'Connection: close' -d a $URL/ -o $OUT $URL/ "
         "-o $OUT)\" = '1 1 '");
     stop_server();
@@ -238,14 +241,14 @@ DOMT_TEST(forms_of_curl_are_understood)
     if (!has_program("curl"))
         return;
     start_server();
-    run_shell_command_well(
+    expect_shell_command_succeeds(
         "printf 'one\\r\\n--two\\r' >$T/f; printf 'a [x y]\\nf \"q\"\\\\é.txt\" c/d "
         "[one\\r\\n--two\\r]"
         "\\ne \"\" application/octet-stream []\\nDONE\\n' >$T/want; : >$T/e; "
         "curl -sS -F 'a=x y' -F \"f=@$T/f;type=c/d;filename=\\\"q\\\\\\\"\\\\\\\\é.txt\\\"\" "
         "-F \"e=@$T/e;filename=\\\"\\\"\" $URL/form >$OUT; cmp $OUT $T/want || { cat -A $OUT "
         "$T/want; exit 1; }");
-    run_shell_command_well(
+    expect_shell_command_succeeds(
         "head -c 30000 $IN >$T/f; curl -sS -F f=@$T/f $URL/form | tail -c +33 | head -c 30000 | "
         "cmp - $T/f");
     stop_server();
@@ -256,7 +259,7 @@ DOMT_TEST(python_understands_the_answers)
     if (!has_program("python3"))
         return;
     start_server();
-    run_shell_command_well(
+    expect_shell_command_succeeds(
         "python3 - $URL $IN <<'END'\n"
         "import http.client, sys\n"
         "c = http.client.HTTPConnection(sys.argv[1][7:], timeout=10)\n"

@@ -33,7 +33,7 @@ static void check_answers_around_stop(const domus_behaviour *behaviour, const ch
 
     domt_served_send_text(peer, text);
     domt_served_expect_text(kit, peer, before);
-    domt_served_advance_silently(kit, 50 * MS);
+    domt_served_advance_kit(kit, 50 * MS);
     (void)domus_peer_got(peer, &size);
     ck_assert_uint_eq(size, 0);
     ck_assert_int_eq(domus_testkit_stop(kit), 0);
@@ -69,7 +69,7 @@ DOMT_TEST(idle_connections_are_closed_without_a_word)
 
 /* The answer to the last request was encoded before the drain began, so it lacks "Connection:
  * close". */
-DOMT_TEST(an_answer_that_waits_is_not_changed)
+DOMT_TEST(an_encoded_answer_that_waits_is_not_changed_by_a_drain)
 {
     check_answers_around_stop(&domt_served_by_whole, GET("/sleep/100") GET("/now"), "", SLEPT GOT);
 }
@@ -78,19 +78,19 @@ static const char body_head[] = "POST /bytes HTTP/1.1\r\nHost: a\r\nContent-Leng
 
 /* A drain answers a request whose body has come in part, and a request that waits because of
  * requestsMax. */
-DOMT_TEST(bodies_and_requests_that_wait_are_read)
+DOMT_TEST(bodies_and_requests_that_wait_are_read_in_a_drain)
 {
     domus_config config;
     char text[256];
 
     snprintf(text, sizeof text, GET("/sleep/100") "%sabcde", body_head);
     check_answers_around_stop(&domt_served_by_streams, text, "", SLEPT DOMT_SERVED_OK("2", "5\n"));
-    domt_served_write_config(&config);
+    domt_served_init_config(&config);
     config.channel.requests_max = 1;
     domus_testkit *kit = domt_served_start_kit(&config, &domt_served_by_streams, 1);
     domus_peer *peer = domt_served_connect_peer(kit);
     domt_served_send_text(peer, text);
-    domt_served_advance_silently(kit, 50 * MS);
+    domt_served_advance_kit(kit, 50 * MS);
     ck_assert_int_eq(domus_testkit_stop(kit), 0);
     domt_served_expect_text(kit, peer, SLEPT DOMT_SERVED_LAST("2", "5\n"));
     domus_testkit_free(kit);
@@ -104,7 +104,7 @@ DOMT_TEST(streams_that_have_begun_go_on_to_their_end)
 
     domus_peer_pause(peer);
     domt_served_send_text(peer, GET("/give/3000000"));
-    domt_served_advance_silently(kit, 50 * MS);
+    domt_served_advance_kit(kit, 50 * MS);
     domus_peer_resume(peer);
     ck_assert_int_eq(domus_testkit_stop(kit), 0);
     const char *got = domus_peer_got(peer, &size);
@@ -118,12 +118,12 @@ DOMT_TEST(a_connection_that_is_too_old_closes_with_an_answer)
 {
     domus_config config;
 
-    domt_served_write_config(&config);
+    domt_served_init_config(&config);
     config.pace.age_max_ns = 10 * SECOND;
     config.pace.age_jitter_percent = 0;
     domus_testkit *kit = domt_served_start_kit(&config, &domt_served_by_whole, 1);
     domus_peer *peer = domt_served_connect_peer(kit);
-    domt_served_advance_silently(kit, 9500 * MS);
+    domt_served_advance_kit(kit, 9500 * MS);
     domt_served_send_text(peer, GET("/sleep/1000") GET("/sleep/2000"));
     domt_served_expect_text(kit, peer, SLEPT DOMT_SERVED_LAST("6", "slept\n"));
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
@@ -227,7 +227,7 @@ static int run_stop_under_load_of_seed(uint64_t seed, void *context)
         if (one->answered == one->sent)
             send_some_requests(&random, one);
         if (domi_random_below(&random, 4) == 0)
-            domt_served_advance_silently(kit, domi_random_below(&random, 8) * MS);
+            domt_served_advance_kit(kit, domi_random_below(&random, 8) * MS);
         for (uint64_t steps = domi_random_below(&random, 12); steps != 0; steps--)
             (void)domus_testkit_step(kit);
     }
@@ -286,7 +286,7 @@ static void expect_rest_and_end(domus_testkit *kit, domus_peer *peer, const char
 {
     size_t size;
 
-    domt_served_advance_silently(kit, 2 * LATENCY);
+    domt_served_advance_kit(kit, 2 * LATENCY);
     const char *got = domus_peer_got(peer, &size);
     ck_assert_msg(size == strlen(text) && memcmp(got, text, size) == 0, "%.*s instead of %s",
                   (int)size, got, text);
@@ -305,7 +305,7 @@ static void check_stop_within_requests(const domus_behaviour *behaviour, const c
 
     domt_served_send_text(peer, first);
     domt_served_expect_text(kit, peer, before);
-    domt_served_advance_silently(kit, 10 * MS);
+    domt_served_advance_kit(kit, 10 * MS);
     ck_assert_int_eq(domus_testkit_net_set(kit, &slow), 0);
     if (*rest != '\0')
         domt_served_send_text(peer, rest);
@@ -314,7 +314,7 @@ static void check_stop_within_requests(const domus_behaviour *behaviour, const c
     domus_testkit_free(kit);
 }
 
-DOMT_TEST(a_body_that_is_under_way_may_end)
+DOMT_TEST(a_body_under_way_is_read_to_its_end_in_a_drain)
 {
     static const struct {
         const char *first, *before, *rest, *after;
@@ -341,19 +341,19 @@ DOMT_TEST(a_body_that_is_under_way_may_end)
 
 /* A request waits behind another one, so its body is looked at late, and is still read to its
  * end. */
-DOMT_TEST(a_body_of_a_request_that_waits_may_end)
+DOMT_TEST(a_body_of_a_waiting_request_is_read_to_its_end_in_a_drain)
 {
     static const domus_net_faults slow = {.latency_min_ns = LATENCY, .latency_max_ns = LATENCY};
     const domus_behaviour *behaviours[] = {&domt_served_by_whole, &domt_served_by_streams};
 
     for (size_t i = 0; i < 2; i++) {
         domus_config config;
-        domt_served_write_config(&config);
+        domt_served_init_config(&config);
         config.channel.requests_max = 1;
         domus_testkit *kit = domt_served_start_kit(&config, behaviours[i], 1);
         domus_peer *peer = domt_served_connect_peer(kit);
         domt_served_send_text(peer, GET("/sleep/500") COUNTED "ab");
-        domt_served_advance_silently(kit, 10 * MS);
+        domt_served_advance_kit(kit, 10 * MS);
         ck_assert_int_eq(domus_testkit_net_set(kit, &slow), 0);
         domt_served_send_text(peer, "cde");
         ck_assert_int_eq(domus_testkit_stop(kit), 0);
@@ -364,7 +364,7 @@ DOMT_TEST(a_body_of_a_request_that_waits_may_end)
 
 /* A body that is larger than the window is collected during a drain, and its request is
  * answered. */
-DOMT_TEST(a_large_body_may_end)
+DOMT_TEST(a_large_body_is_read_to_its_end_in_a_drain)
 {
     const size_t size = 200000;
     char *rest = calloc(1, size);
@@ -379,7 +379,7 @@ DOMT_TEST(a_large_body_may_end)
 }
 
 /* A stop does not wait for the rest of a head, or for a request without a body. */
-DOMT_TEST(a_part_of_a_head_is_not_awaited)
+DOMT_TEST(a_drain_does_not_wait_for_the_rest_of_a_head)
 {
     static const char *const parts[] = {"P", "POST /bytes HTTP/1.1\r\nHost: a\r\n",
                                         "POST /bytes HTTP/1.1\r\nContent-Length: 5\r\n"};
@@ -390,7 +390,7 @@ DOMT_TEST(a_part_of_a_head_is_not_awaited)
 
 /* The end of a body comes in one piece with the begin of the next request. The drain does not await
  * the body of that next request: otherwise a peer could prolong it for ever. */
-DOMT_TEST(the_next_body_is_not_awaited)
+DOMT_TEST(a_drain_does_not_wait_for_the_body_of_the_next_request)
 {
     check_stop_within_requests(&domt_served_by_whole, COUNTED "ab", "", "cde" COUNTED "ab",
                                DOMT_SERVED_OK("2", "5\n"));
@@ -405,7 +405,7 @@ DOMT_TEST(the_next_body_is_not_awaited)
 
 /* In a drain the rest of a body may take as long as channel.bodyRate allows, and as long as the
  * drain lasts. */
-DOMT_TEST(a_body_that_does_not_come_has_its_time)
+DOMT_TEST(a_drain_waits_for_a_body_as_long_as_its_rate_allows)
 {
     static const struct {
         const domus_behaviour *behaviour;
@@ -421,12 +421,12 @@ DOMT_TEST(a_body_that_does_not_come_has_its_time)
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         domus_config config;
-        domt_served_write_config(&config);
+        domt_served_init_config(&config);
         config.shutdown.drain_timeout_ns = cases[i].timeout_ns;
         domus_testkit *kit = domt_served_start_kit(&config, cases[i].behaviour, 1);
         domus_peer *peer = domt_served_connect_peer(kit);
         domt_served_send_text(peer, COUNTED "ab");
-        domt_served_advance_silently(kit, 10 * MS);
+        domt_served_advance_kit(kit, 10 * MS);
         ck_assert_int_eq(domus_testkit_stop(kit), cases[i].after == NULL);
         if (cases[i].after != NULL)
             expect_rest_and_end(kit, peer, cases[i].after);
@@ -437,13 +437,13 @@ DOMT_TEST(a_body_that_does_not_come_has_its_time)
 }
 
 /* A stop does not wait for a peer that has closed its side within a body. */
-DOMT_TEST(a_peer_that_ends_within_its_body_is_not_awaited)
+DOMT_TEST(a_drain_does_not_wait_for_a_peer_that_ends_in_its_body)
 {
     domus_testkit *kit = domt_served_start_kit(NULL, &domt_served_by_whole, 1);
     domus_peer *peer = domt_served_connect_peer(kit);
 
     domt_served_send_text(peer, COUNTED "ab");
-    domt_served_advance_silently(kit, 10 * MS);
+    domt_served_advance_kit(kit, 10 * MS);
     domus_peer_finish(peer);
     ck_assert_int_eq(domus_testkit_stop(kit), 0);
     expect_rest_and_end(kit, peer, "");

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-static domus_http_form read_form(domus_slice body)
+static domus_http_form read_form_without_error(domus_slice body)
 {
     domus_http_form form;
 
@@ -89,7 +89,7 @@ DOMT_TEST(texts_of_form_fields_are_decoded)
     domus_slice body =
         domt_slice_of_text("a=1&b+c=x+y%2B&b=%C3%A4%0d%0a&twice=1&t%77ice=2&nul=a%00b"
                            "&latin=%E4&empty=&bare&=nameless");
-    domus_http_form form = read_form(body);
+    domus_http_form form = read_form_without_error(body);
     static const struct {
         const char *name;
         int64_t size;
@@ -139,7 +139,7 @@ DOMT_TEST(numbers_in_form_fields_are_read_strictly)
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         domus_slice body = domt_slice_of_text(rows[i].body);
-        domus_http_form form = read_form(body);
+        domus_http_form form = read_form_without_error(body);
         number = 42;
         int error = domus_http_form_number(&form, "n", INT64_MIN, INT64_MAX, &number);
         ck_assert_msg(error == rows[i].error, "%s: %d", rows[i].body, error);
@@ -147,7 +147,7 @@ DOMT_TEST(numbers_in_form_fields_are_read_strictly)
         domus_slice_free(body);
     }
     domus_slice body = domt_slice_of_text("n=5");
-    domus_http_form form = read_form(body);
+    domus_http_form form = read_form_without_error(body);
     ck_assert_int_eq(domus_http_form_number(&form, "n", 5, 5, &number), 0);
     ck_assert_int_eq(domus_http_form_number(&form, "n", 6, 9, &number), -ERANGE);
     ck_assert_int_eq(domus_http_form_number(&form, "n", 1, 4, &number), -ERANGE);
@@ -158,7 +158,7 @@ DOMT_TEST(flags_in_form_fields_are_words)
 {
     domus_slice body = domt_slice_of_text("a=on&b=1&c=true&d=off&e=0&f=false&g=yes&h=&i=on&i=on&"
                                           "j=falsefalse&k=ON");
-    domus_http_form form = read_form(body);
+    domus_http_form form = read_form_without_error(body);
     char name[2] = "a";
     bool flag;
 
@@ -228,7 +228,7 @@ DOMT_TEST(percent_escapes_are_decoded)
     ck_assert_int_eq(to[0], '\0');
 }
 
-DOMT_TEST(encoded_bytes_are_decoded_to_the_same)
+DOMT_TEST(percent_encoded_bytes_are_decoded_to_the_same)
 {
     domus_appender appender = {0};
     domus_slice made;
@@ -249,7 +249,7 @@ DOMT_TEST(encoded_bytes_are_decoded_to_the_same)
     domus_slice_free(made);
 }
 
-DOMT_TEST(paths_stay_below_the_root)
+DOMT_TEST(decoded_paths_stay_below_the_root)
 {
     static const char *const right[][2] = {
         {"/", "/"},     {"/a+b", "/a+b"},   {"/a/b/..", "/a/"},   {"/./a/./b/.", "/a/b/"},
@@ -270,7 +270,7 @@ DOMT_TEST(paths_stay_below_the_root)
                       wrong[i]);
 }
 
-DOMT_TEST(parameters_are_found)
+DOMT_TEST(parameters_of_a_query_are_found)
 {
     domus_slice query = domt_slice_of_text("&a=1&&b&c==2&%61b+c=x+y%21&a=3&d=%zz&=e");
     domus_http_parameter parameter;
@@ -297,7 +297,7 @@ DOMT_TEST(parameters_are_found)
     ck_assert_int_eq(domus_http_query_value((domus_slice){NULL, 0, 0}, "a", to, 16), -ENOENT);
 }
 
-DOMT_TEST(cookies_are_found)
+DOMT_TEST(cookies_of_a_request_are_found)
 {
     domus_slice fields = domt_slice_of_text("Host: a\r\nCookie: a=1; b=\"2\";c=;  d=4=5 ;;e\r\n"
                                             "cookie: a=7; f=8\r\n");
@@ -315,7 +315,7 @@ DOMT_TEST(cookies_are_found)
     domus_slice_free(fields);
 }
 
-static void check_field_of_cookie(const domus_http_set_cookie *cookie, const char *expected)
+static void expect_set_cookie_field(const domus_http_set_cookie *cookie, const char *expected)
 {
     domus_appender fields = {0};
     domus_slice made;
@@ -326,7 +326,7 @@ static void check_field_of_cookie(const domus_http_set_cookie *cookie, const cha
     domus_slice_free(made);
 }
 
-DOMT_TEST(cookies_are_set)
+DOMT_TEST(fields_that_set_cookies_are_written)
 {
     domus_http_set_cookie plain = {.name = "a", .value = "b"};
     domus_http_set_cookie full = {.name = "a",
@@ -339,11 +339,11 @@ DOMT_TEST(cookies_are_set)
                                   .site = DOMUS_HTTP_SITE_STRICT};
     domus_http_set_cookie gone = {.name = "a", .value = "", .max_age = -1};
 
-    check_field_of_cookie(&plain, "Set-Cookie: a=b\r\n");
-    check_field_of_cookie(
+    expect_set_cookie_field(&plain, "Set-Cookie: a=b\r\n");
+    expect_set_cookie_field(
         &full, "Set-Cookie: a=b=c; Path=/d; Domain=e.f; Max-Age=60; SameSite=Strict; Secure; "
                "HttpOnly\r\n");
-    check_field_of_cookie(&gone, "Set-Cookie: a=; Max-Age=0\r\n");
+    expect_set_cookie_field(&gone, "Set-Cookie: a=; Max-Age=0\r\n");
 }
 
 DOMT_TEST(wrong_set_cookies_are_refused)

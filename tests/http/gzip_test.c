@@ -84,7 +84,7 @@ static bool is_answer_compressed(const char *request, const domus_type *type, co
     domt_codec http;
 
     domt_http_start_codec(&http, &options);
-    uint64_t id = domt_http_receive_text(&http, request);
+    uint64_t id = domt_http_feed_request_text(&http, request);
     ck_assert_int_eq(domus_stage_kit_encode(http.kit, id, type, payload), 0);
     bool is_packed = is_output_compressed(&http);
     domt_codec_stop(&http);
@@ -99,8 +99,9 @@ static bool has_head_line(const char *line)
     return strstr(head, whole) != NULL;
 }
 
-/* Bodies for the tests: make_compressible() can be compressed, make_incompressible() cannot. */
-static const char *make_compressible(size_t size)
+/* Bodies for the tests: make_compressible_body() can be compressed, make_incompressible_body()
+ * cannot. */
+static const char *make_compressible_body(size_t size)
 {
     static char bytes[2u << 20];
 
@@ -110,7 +111,7 @@ static const char *make_compressible(size_t size)
     return bytes;
 }
 
-static const char *make_incompressible(size_t size)
+static const char *make_incompressible_body(size_t size)
 {
     static char bytes[70000];
     uint32_t chance = 1;
@@ -132,7 +133,7 @@ static bool is_text_answer_compressed(const char *request, const char *media, co
 
 DOMT_TEST(whole_body_is_compressed_for_those_who_accept_it)
 {
-    const char *bytes = make_compressible(5000);
+    const char *bytes = make_compressible_body(5000);
 
     ck_assert(is_text_answer_compressed(GET("gzip"), "text/plain", bytes));
     ck_assert(has_head_line("Vary: Accept-Encoding"));
@@ -171,7 +172,7 @@ DOMT_TEST(only_media_that_become_smaller_are_compressed)
     static const char *const other[] = {"image/png", "application/zip", "application/octet-stream",
                                         "text",      "text/",           "application/jsonx",
                                         "+json",     "video/mp4",       NULL};
-    const char *bytes = make_compressible(1000);
+    const char *bytes = make_compressible_body(1000);
 
     for (size_t i = 0; i < sizeof small / sizeof small[0]; i++)
         ck_assert_msg(is_text_answer_compressed(GET("gzip"), small[i], bytes), "%s", small[i]);
@@ -179,15 +180,16 @@ DOMT_TEST(only_media_that_become_smaller_are_compressed)
         ck_assert(!is_text_answer_compressed(GET("gzip"), other[i], bytes));
         ck_assert(!has_head_line("Vary: Accept-Encoding"));
     }
-    ck_assert(!is_text_answer_compressed(GET("gzip"), "text/plain", make_compressible(511)));
+    ck_assert(!is_text_answer_compressed(GET("gzip"), "text/plain", make_compressible_body(511)));
     ck_assert(!has_head_line("Vary: Accept-Encoding"));
-    ck_assert(is_text_answer_compressed(GET("gzip"), "text/plain", make_compressible(512)));
-    ck_assert(!is_text_answer_compressed(GET("gzip"), "text/plain", make_compressible(65537)));
+    ck_assert(is_text_answer_compressed(GET("gzip"), "text/plain", make_compressible_body(512)));
+    ck_assert(!is_text_answer_compressed(GET("gzip"), "text/plain", make_compressible_body(65537)));
     ck_assert_uint_eq(body_size, 65537);
-    ck_assert(is_text_answer_compressed(GET("gzip"), "text/plain", make_compressible(65536)));
+    ck_assert(is_text_answer_compressed(GET("gzip"), "text/plain", make_compressible_body(65536)));
     ck_assert_uint_eq(text_size, 65536);
     /* compression would make these bytes larger */
-    ck_assert(!is_text_answer_compressed(GET("gzip"), "text/plain", make_incompressible(1000)));
+    ck_assert(
+        !is_text_answer_compressed(GET("gzip"), "text/plain", make_incompressible_body(1000)));
     ck_assert(has_head_line("Vary: Accept-Encoding") && has_head_line("Content-Length: 1000"));
     domus_http_gzip_trim(&gzip);
 }
@@ -200,7 +202,7 @@ static bool is_answer_with_fields_compressed(const char *request, uint16_t statu
     domus_http_response response = {
         .status = status,
         .fields = domt_slice_of_text(fields),
-        .body = domt_slice_of_text(has_body ? make_compressible(1000) : "")};
+        .body = domt_slice_of_text(has_body ? make_compressible_body(1000) : "")};
     bool is_packed = is_answer_compressed(request, &domus_http_response_type, &response);
 
     domus_http_response_type.release(&response);
@@ -242,7 +244,7 @@ DOMT_TEST(fields_match_the_compressed_or_plain_form)
     domus_http_gzip_trim(&gzip);
 }
 
-DOMT_TEST(wrong_fields_are_refused_as_before)
+DOMT_TEST(gzip_refuses_wrong_fields_of_answers_as_without_it)
 {
     static const char *const wrong[] = {TYPE "A", TYPE "A: b\n", TYPE "A:b",
                                         TYPE "Connection: a\r\n", ("A\r\n" TYPE)};
@@ -253,9 +255,9 @@ DOMT_TEST(wrong_fields_are_refused_as_before)
             uint64_t word = 0;
             domus_http_response response = {.status = 200, .fields = domt_slice_of_text(wrong[i])};
             if (way == 0)
-                response.body = domt_slice_of_text(make_compressible(1000));
+                response.body = domt_slice_of_text(make_compressible_body(1000));
             domt_http_start_codec(&http, &options);
-            uint64_t id = domt_http_receive_text(&http, GET("gzip"));
+            uint64_t id = domt_http_feed_request_text(&http, GET("gzip"));
             if (way == 1)
                 domus_stage_kit_stream(http.kit, &word);
             ck_assert_int_eq(
@@ -270,13 +272,13 @@ DOMT_TEST(wrong_fields_are_refused_as_before)
     ck_assert_uint_eq(gzip.streams, 0);
 }
 
-DOMT_TEST(head_says_what_get_would_say)
+DOMT_TEST(answer_to_head_has_the_fields_of_get_with_gzip)
 {
-    ck_assert(is_text_answer_compressed(HEAD, "text/plain", make_compressible(5000)));
+    ck_assert(is_text_answer_compressed(HEAD, "text/plain", make_compressible_body(5000)));
     ck_assert(has_head_line("Vary: Accept-Encoding"));
     ck_assert_ptr_null(strstr(head, "Content-Length"));
     ck_assert_uint_eq(body_size, 0);
-    ck_assert(!is_text_answer_compressed(HEAD, "text/plain", make_compressible(65537)));
+    ck_assert(!is_text_answer_compressed(HEAD, "text/plain", make_compressible_body(65537)));
     ck_assert(has_head_line("Content-Length: 65537"));
     const domus_http_response file = {.status = 200, .media = "text/plain", .length = 5000};
     ck_assert(is_answer_compressed(HEAD, &domus_http_response_type, &file));
@@ -306,7 +308,7 @@ static uint64_t begin_answer_in_pieces(domt_codec *http, const char *request, ui
 
     *word = 0;
     domt_http_start_codec(http, &options);
-    uint64_t id = domt_http_receive_text(http, request);
+    uint64_t id = domt_http_feed_request_text(http, request);
     domus_stage_kit_stream(http->kit, word);
     ck_assert_int_eq(domus_stage_kit_encode(http->kit, id, &domus_http_response_type, &begun), 0);
     return id;
@@ -327,8 +329,8 @@ DOMT_TEST(each_compressed_piece_is_sent_at_once)
     for (size_t i = 0; i <= sizeof sizes / sizeof sizes[0]; i++) {
         bool is_last = i == sizeof sizes / sizeof sizes[0];
         const char *bytes = is_last             ? ""
-                            : sizes[i] == 70000 ? make_incompressible(69999)
-                                                : make_compressible(sizes[i]);
+                            : sizes[i] == 70000 ? make_incompressible_body(69999)
+                                                : make_compressible_body(sizes[i]);
         ck_assert_int_eq(encode_piece_of_answer(&http, id, bytes, is_last), 0);
         memcpy(expected + expected_size, bytes, strlen(bytes));
         expected_size += strlen(bytes);
@@ -357,7 +359,7 @@ DOMT_TEST(promised_length_of_a_compressed_body_is_held)
     domus_http_trailers trailers = {domt_slice_of_text("A: b\r\n")};
 
     uint64_t id = begin_answer_in_pieces(&http, GET("gzip"), 1000, &word);
-    ck_assert_int_eq(encode_piece_of_answer(&http, id, make_compressible(999), false), 0);
+    ck_assert_int_eq(encode_piece_of_answer(&http, id, make_compressible_body(999), false), 0);
     ck_assert_int_eq(encode_piece_of_answer(&http, id, "", true), -EINVAL);
     ck_assert_int_eq(domus_stage_kit_encode(http.kit, id, &domus_http_trailers_type, &trailers),
                      -EINVAL);
@@ -376,7 +378,8 @@ DOMT_TEST(promised_length_of_a_compressed_body_is_held)
     ck_assert(!is_output_compressed(&http) && has_head_line("Vary: Accept-Encoding"));
     domt_codec_stop(&http);
     id = begin_answer_in_pieces(&http, HEAD, 1000, &word);
-    ck_assert_int_eq(encode_piece_of_answer(&http, id, make_compressible(1000), false), -EPIPE);
+    ck_assert_int_eq(encode_piece_of_answer(&http, id, make_compressible_body(1000), false),
+                     -EPIPE);
     ck_assert_int_eq(encode_piece_of_answer(&http, id, "", true), 0);
     ck_assert(is_output_compressed(&http));
     ck_assert(has_head_line("Transfer-Encoding: chunked"));
@@ -394,20 +397,20 @@ DOMT_TEST(gzip_streams_are_bounded_and_reused)
     gzip.streams_max = 10;
     for (int i = 0; i < 12; i++) {
         ids[i] = begin_answer_in_pieces(&open[i], GET("gzip"), 0, &words[i]);
-        ck_assert_int_eq(encode_piece_of_answer(&open[i], ids[i], make_compressible(100), false),
-                         0);
+        ck_assert_int_eq(
+            encode_piece_of_answer(&open[i], ids[i], make_compressible_body(100), false), 0);
         ck_assert_int_eq(is_output_compressed(&open[i]), i < 10);
         ck_assert(has_head_line("Vary: Accept-Encoding"));
     }
-    ck_assert(!is_text_answer_compressed(GET("gzip"), "text/plain", make_compressible(1000)));
+    ck_assert(!is_text_answer_compressed(GET("gzip"), "text/plain", make_compressible_body(1000)));
     ck_assert_uint_eq(body_size, 1000);
     domt_codec_stop(&open[0]); /* the end of this connection frees its stream of compression */
-    ck_assert(is_text_answer_compressed(GET("gzip"), "text/plain", make_compressible(1000)));
+    ck_assert(is_text_answer_compressed(GET("gzip"), "text/plain", make_compressible_body(1000)));
     ids[0] = begin_answer_in_pieces(&open[0], GET("gzip"), 0, &words[0]);
-    ck_assert(!is_text_answer_compressed(GET("gzip"), "text/plain", make_compressible(1000)));
+    ck_assert(!is_text_answer_compressed(GET("gzip"), "text/plain", make_compressible_body(1000)));
     domus_stage_kit_stream(open[1].kit, &words[1]);
     ck_assert_int_lt(domus_stage_kit_cut(open[1].kit, ids[1], -EPIPE), 0);
-    ck_assert(is_text_answer_compressed(GET("gzip"), "text/plain", make_compressible(1000)));
+    ck_assert(is_text_answer_compressed(GET("gzip"), "text/plain", make_compressible_body(1000)));
     for (int i = 2; i < 12; i++)
         ck_assert_int_eq(encode_piece_of_answer(&open[i], ids[i], "", true), 0);
     for (int i = 0; i < 12; i++)
@@ -454,7 +457,7 @@ static int answer_whole_then_in_pieces(domus_stage_kit *kit, const domus_stage_m
     domus_piece pieces[2] = {{.last = false}, {.last = true}};
     uint64_t word = 0;
 
-    int error = domus_slice_copy(make_compressible(50000), 50000, &pieces[0].bytes);
+    int error = domus_slice_copy(make_compressible_body(50000), 50000, &pieces[0].bytes);
     if (error == 0)
         error = domus_slice_keep(pieces[0].bytes, &whole.body);
     if (error == 0)
@@ -479,15 +482,15 @@ DOMT_TEST(failing_memory_or_zlib_leaves_answers_plain)
                             .size = sizeof GET("gzip") - 1,
                             .step = 1000};
 
-    domt_fail_each_allocation(domt_codec_run_work, &work);
+    domt_fail_each_allocation(domt_codec_decode_as_work_says, &work);
     domus_http_gzip_trim(&gzip);
     ck_assert_uint_eq(gzip.streams, 0);
     zlib_fails = true;
-    ck_assert(!is_text_answer_compressed(GET("gzip"), "text/plain", make_compressible(1000)));
+    ck_assert(!is_text_answer_compressed(GET("gzip"), "text/plain", make_compressible_body(1000)));
     ck_assert(has_head_line("Vary: Accept-Encoding"));
     ck_assert_uint_eq(gzip.streams, 0);
     zlib_fails = false;
-    ck_assert(is_text_answer_compressed(GET("gzip"), "text/plain", make_compressible(1000)));
+    ck_assert(is_text_answer_compressed(GET("gzip"), "text/plain", make_compressible_body(1000)));
     domus_http_gzip_trim(&gzip);
 }
 

@@ -122,7 +122,8 @@ void domt_h2c_expect_error(domt_h2c *h2c, int error)
     expect_success(h2c, domus_probe_expect_error(h2c->probe, error, 5 * DOMT_SERVED_S));
 }
 
-void domt_h2c_get_and_expect(domt_h2c *h2c, const char *url, unsigned status, const char *body)
+void domt_h2c_get_and_expect_answer(domt_h2c *h2c, const char *url, unsigned status,
+                                    const char *body)
 {
     domt_h2c_send_get(h2c, url);
     domt_h2c_expect_answer(h2c, status, body);

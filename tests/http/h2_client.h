@@ -47,7 +47,8 @@ size_t domt_h2c_expect_answer(domt_h2c *h2c, unsigned status, const char *body);
 void domt_h2c_expect_error(domt_h2c *h2c, int error);
 
 /* Get `url`, and check that the answer has this status and body. */
-void domt_h2c_get_and_expect(domt_h2c *h2c, const char *url, unsigned status, const char *body);
+void domt_h2c_get_and_expect_answer(domt_h2c *h2c, const char *url, unsigned status,
+                                    const char *body);
 
 /* Receive one outcome of a request. Returns its status; its error, if a lost connection, time,
  * memory or a wrong request explains it; 0 if no outcome has come in time. */

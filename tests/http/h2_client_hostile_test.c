@@ -17,7 +17,7 @@
 static domt_h2c h2c;
 static domt_h2s script;
 
-static void begin_script_with_small_client(void)
+static void begin_script_with_client_of_small_limits(void)
 {
     domt_h2s_begin_kit(
         &script, &h2c,
@@ -32,7 +32,7 @@ static void send_request(domus_http_method method)
 /* Begin with one request that the client never sends again, such as a POST. */
 static void set_up_with_request(domus_http_method method)
 {
-    begin_script_with_small_client();
+    begin_script_with_client_of_small_limits();
     send_request(method);
     domt_h2s_accept_connection(&script);
     /* wait until the client's counts of frames in the last second are over */
@@ -45,7 +45,7 @@ static void check_connection_still_works(void)
 {
     send_request(DOMUS_HTTP_POST);
     domt_h2s_advance_and_read(&script, 0);
-    domt_h2s_answer_and_expect(&script, &h2c, script.last, "well");
+    domt_h2s_answer_and_expect_at_client(&script, &h2c, script.last, "well");
     ck_assert(!script.is_away);
 }
 
@@ -64,7 +64,7 @@ typedef struct frame {
 } frame;
 
 /* A wrong answer resets only its own stream, and the other streams go on. */
-DOMT_TEST(a_wrong_answer_costs_its_stream)
+DOMT_TEST(a_wrong_answer_resets_its_stream_alone)
 {
     static const struct {
         domus_http_method method;
@@ -109,7 +109,7 @@ DOMT_TEST(a_wrong_answer_costs_its_stream)
 
 /* A head of the largest size, or with the largest number of fields, is accepted; one byte or field
  * more is refused. */
-DOMT_TEST(the_limits_of_a_head_hold)
+DOMT_TEST(heads_of_answers_are_bounded_by_size_and_fields)
 {
     static const struct {
         size_t value; /* number of bytes in the value of the first field */
@@ -151,7 +151,7 @@ DOMT_TEST(the_limits_of_a_head_hold)
 }
 
 /* The server sends more bytes in one DATA frame than the client has given credit for. */
-DOMT_TEST(the_window_of_a_stream_holds)
+DOMT_TEST(more_bytes_than_the_window_of_a_stream_are_refused)
 {
     static char bytes[DOMT_H2C_SMALL_WINDOW + 1];
 
@@ -230,7 +230,7 @@ static void send_frame_of_unknown_type(void)
 
 /* As many frames within one second as are allowed do no harm, and one frame more ends the
  * connection. */
-DOMT_TEST(floods_end_the_connection)
+DOMT_TEST(floods_of_a_server_end_the_connection)
 {
     static const struct {
         void (*send)(void);
@@ -258,7 +258,7 @@ DOMT_TEST(floods_end_the_connection)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         set_up_with_request(DOMUS_HTTP_POST);
         if (cases[i].is_answered) {
-            domt_h2s_answer_and_expect(&script, &h2c, 1, "ab");
+            domt_h2s_answer_and_expect_at_client(&script, &h2c, 1, "ab");
         }
         if (cases[i].has_head)
             domt_h2s_send_frame(&script, HEADERS, WHOLE, 1, BYTES(S200));
@@ -317,7 +317,7 @@ DOMT_TEST(wrong_frames_of_a_server_end_the_connection)
 DOMT_TEST(late_bytes_of_a_reset_stream_are_no_flood)
 {
     set_up_with_request(DOMUS_HTTP_POST);
-    domt_h2s_answer_and_expect(&script, &h2c, 1, "ab");
+    domt_h2s_answer_and_expect_at_client(&script, &h2c, 1, "ab");
     for (unsigned n = 0; n < 10 * DOMT_H2C_SMALL_CONTROLS; n++)
         domt_h2s_send_frame(&script, DATA, 0, 1, "ab", 2);
     domt_h2s_advance_and_read(&script, 0);
@@ -376,7 +376,7 @@ DOMT_TEST(a_server_of_another_protocol_gets_no_request)
                  {NULL, -ENOTCONN}};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        begin_script_with_small_client();
+        begin_script_with_client_of_small_limits();
         send_request(DOMUS_HTTP_POST);
         ck_assert_int_eq(domus_peer_accept(script.listener, DOMT_SERVED_S, &script.peer), 0);
         if (cases[i].text != NULL)

@@ -29,7 +29,7 @@ static void begin_callers_of_address(const char *at, bool is_pooled)
     domt_h2c_begin_kit(&h2c, &domt_h2_by_streams, NULL);
     domt_h2s_listen_in_kit(&script, &h2c);
     const domus_pool_options options = {.behaviour = &domt_h2c_streams, .on_demand = true};
-    domt_caller_connect_to_pool(h2c.kit, at, is_pooled ? &options : NULL, &domt_h2c_streams);
+    domt_caller_connect_or_open_pool(h2c.kit, at, is_pooled ? &options : NULL, &domt_h2c_streams);
     ck_assert_int_eq(domus_outside_spawn_on(domus_testkit_system(h2c.kit), 2,
                                             &domt_caller_of_channels, NULL, &asker),
                      0);
@@ -43,9 +43,9 @@ static void send_post_by_caller(domt_call_up what)
     ck_assert_int_eq(domus_probe_ask(h2c.probe, asker, &domt_up_type, &what), 0);
 }
 
-static domt_outcome outcome_of_call(void)
+static domt_outcome expect_outcome_of_call(void)
 {
-    return domt_outcome_expect(h2c.kit, h2c.probe);
+    return domt_caller_expect_outcome(h2c.kit, h2c.probe);
 }
 
 DOMT_TEST(bodies_come_whole_both_ways)
@@ -71,7 +71,7 @@ DOMT_TEST(bodies_come_whole_both_ways)
             send_post_by_caller(cases[i].what);
         uint64_t sum = 0, wanted = 0;
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-            domt_outcome made = outcome_of_call();
+            domt_outcome made = expect_outcome_of_call();
             ck_assert_int_eq(made.error, 0);
             ck_assert_int_eq(made.read_error, 0);
             ck_assert_uint_eq(made.status, 200);
@@ -86,7 +86,7 @@ DOMT_TEST(bodies_come_whole_both_ways)
 
 /* The client gives credit for the bytes that its reader has read, and a slow reader does not hold
  * up another stream. */
-DOMT_TEST(credit_follows_the_reader)
+DOMT_TEST(the_client_gives_credit_as_its_reader_reads)
 {
     static char bytes[16384];
     /* the slow reader gets pieces of about 250 bytes */
@@ -106,20 +106,20 @@ DOMT_TEST(credit_follows_the_reader)
     domt_h2s_advance_and_read(&script, 0);
     domt_h2s_answer_stream(&script, 3, "ab");
     domt_h2s_advance_and_read(&script, 0);
-    domt_outcome made = outcome_of_call();
+    domt_outcome made = expect_outcome_of_call();
     ck_assert_uint_eq(made.down, 2);
     domt_h2s_advance_and_read(&script, 10 * SECOND);
     ck_assert_uint_ge(script.credit, 32768);
     ck_assert_uint_le(script.credit, 65535);
     domt_h2s_send_frame(&script, DATA, LAST, 1, NULL, 0);
-    made = outcome_of_call();
+    made = expect_outcome_of_call();
     ck_assert_uint_eq(made.down, 65535);
     ck_assert_int_eq(made.read_error, 0);
     domt_h2c_end_kit(&h2c);
 }
 
 /* A caller that writes a body waits until the server gives credit. */
-DOMT_TEST(a_writer_waits_for_credit)
+DOMT_TEST(a_writer_of_a_body_waits_for_the_servers_credit)
 {
     const domt_call_up up = {.path = "/up", .up = 400 * PIECE};
 
@@ -136,13 +136,13 @@ DOMT_TEST(a_writer_waits_for_credit)
     ck_assert_uint_eq(script.data, 400 * PIECE);
     ck_assert_uint_eq(script.ended, 1);
     domt_h2s_answer_stream(&script, 1, "ab");
-    domt_outcome made = outcome_of_call();
+    domt_outcome made = expect_outcome_of_call();
     ck_assert_int_eq(made.error, 0);
     ck_assert_uint_eq(made.down, 2);
     domt_h2c_end_kit(&h2c);
 }
 
-DOMT_TEST(a_cut_resets_the_stream_alone)
+DOMT_TEST(an_upload_that_is_cut_resets_its_stream_alone)
 {
     const domt_call_up cut = {.path = "/cut", .up = 2 * PIECE, .cuts = true};
     const domt_call_up other = {.path = "/other"};
@@ -152,20 +152,20 @@ DOMT_TEST(a_cut_resets_the_stream_alone)
     domt_h2s_accept_connection(&script);
     send_post_by_caller(cut);
     domt_h2s_advance_and_read(&script, SECOND);
-    domt_outcome made = outcome_of_call();
+    domt_outcome made = expect_outcome_of_call();
     ck_assert_int_eq(made.error, -EPIPE);
     ck_assert_uint_eq(script.resets, 1);
     ck_assert_uint_eq(script.reset_code, NGHTTP2_CANCEL);
     ck_assert_int_eq(script.reset_id, 3);
     domt_h2s_answer_stream(&script, 1, "ab");
-    made = outcome_of_call();
+    made = expect_outcome_of_call();
     ck_assert_uint_eq(made.down, 2);
     ck_assert(!script.is_away);
     domt_h2c_end_kit(&h2c);
 }
 
 /* The server answers before it has received the body, and takes no more of that body. */
-DOMT_TEST(an_early_answer_ends_the_body)
+DOMT_TEST(an_early_answer_ends_the_upload)
 {
     const domt_call_up up = {.path = "/up", .up = 400 * PIECE};
 
@@ -178,7 +178,7 @@ DOMT_TEST(an_early_answer_ends_the_body)
         if (resets != 0)
             domt_h2s_reset_stream(&script, 1, NGHTTP2_NO_ERROR);
         domt_h2s_advance_and_read(&script, SECOND);
-        domt_outcome made = outcome_of_call();
+        domt_outcome made = expect_outcome_of_call();
         ck_assert_int_eq(made.write_error, -EALREADY);
         ck_assert_int_eq(made.error, 0);
         ck_assert_uint_eq(made.status, 200);
@@ -187,7 +187,7 @@ DOMT_TEST(an_early_answer_ends_the_body)
         send_post_by_caller(next);
         domt_h2s_advance_and_read(&script, 0);
         domt_h2s_answer_stream(&script, 3, "abc");
-        made = outcome_of_call();
+        made = expect_outcome_of_call();
         ck_assert_uint_eq(made.down, 3);
         ck_assert_int_eq(made.error, 0);
         domt_h2c_end_kit(&h2c);
@@ -212,9 +212,9 @@ DOMT_TEST(a_slow_reader_holds_up_nobody)
         domt_h2s_advance_and_read(&script, 0);
         ck_assert_int_eq(script.last, id);
         domt_h2s_answer_stream(&script, id, "ab");
-        ck_assert_uint_eq(outcome_of_call().down, 2);
+        ck_assert_uint_eq(expect_outcome_of_call().down, 2);
     }
-    ck_assert_uint_eq(outcome_of_call().down, 5000);
+    ck_assert_uint_eq(expect_outcome_of_call().down, 5000);
     domt_h2c_end_kit(&h2c);
 }
 
@@ -229,7 +229,7 @@ DOMT_TEST(a_refused_body_is_not_sent_again)
     domt_h2s_accept_connection(&script);
     domt_h2s_reset_stream(&script, 1, NGHTTP2_REFUSED_STREAM);
     domt_h2s_advance_and_read(&script, SECOND);
-    ck_assert_int_eq(outcome_of_call().error, -EPIPE);
+    ck_assert_int_eq(expect_outcome_of_call().error, -EPIPE);
     ck_assert_int_eq(script.last, 1);
     domt_h2c_end_kit(&h2c);
 }
@@ -245,7 +245,7 @@ DOMT_TEST(trailers_of_an_answer_are_given)
     domt_h2s_send_frame(&script, DATA, 0, 1, "ab", 2);
     domt_h2s_send_frame(&script, NGHTTP2_HEADERS,
                         NGHTTP2_FLAG_END_HEADERS | NGHTTP2_FLAG_END_STREAM, 1, "\x00\x01x\x01y", 5);
-    domt_outcome made = outcome_of_call();
+    domt_outcome made = expect_outcome_of_call();
     ck_assert_uint_eq(made.down, 2);
     ck_assert_uint_eq(made.trailers, strlen("x: y\r\n"));
     domt_h2c_end_kit(&h2c);
@@ -304,7 +304,7 @@ DOMT_TEST(a_proxy_passes_requests_on)
         ck_assert_int_eq(domus_peer_connect(h2c.kit, "127.0.0.1:81", NULL, &peers[i]), 0);
         domt_served_send_text(peers[i], requests[i]);
     }
-    domt_served_advance_silently(h2c.kit, SECOND);
+    domt_served_advance_kit(h2c.kit, SECOND);
     for (unsigned i = 0; i < 3; i++) {
         size_t size;
         const char *got = domus_peer_got(peers[i], &size);
@@ -333,7 +333,7 @@ DOMT_TEST(a_body_that_is_cut_fails_its_reader)
             domt_h2s_reset_stream(&script, 1, NGHTTP2_INTERNAL_ERROR);
         else
             domus_peer_reset(script.peer);
-        domt_outcome made = outcome_of_call();
+        domt_outcome made = expect_outcome_of_call();
         ck_assert_int_lt(made.read_error, 0);
         domt_h2c_end_kit(&h2c);
     }

@@ -48,7 +48,7 @@ DOMT_TEST(asks_wait_for_the_settings_of_the_server)
     domt_h2s_send_frame(&script, NGHTTP2_SETTINGS, 0, 0, NULL, 0);
     domt_h2s_advance_and_read(&script, 0);
     ck_assert_uint_eq(script.asked, 1);
-    domt_h2s_answer_and_expect(&script, &h2c, 1, "ab");
+    domt_h2s_answer_and_expect_at_client(&script, &h2c, 1, "ab");
     domt_h2c_end_kit(&h2c);
 }
 
@@ -56,13 +56,13 @@ DOMT_TEST(answers_come_in_any_order)
 {
     set_up_with_requests(NULL, 3);
     ck_assert_uint_eq(script.asked, 3);
-    domt_h2s_answer_and_expect(&script, &h2c, 5, "five");
-    domt_h2s_answer_and_expect(&script, &h2c, 1, "one");
-    domt_h2s_answer_and_expect(&script, &h2c, 3, "three");
+    domt_h2s_answer_and_expect_at_client(&script, &h2c, 5, "five");
+    domt_h2s_answer_and_expect_at_client(&script, &h2c, 1, "one");
+    domt_h2s_answer_and_expect_at_client(&script, &h2c, 3, "three");
     send_get_to_script();
     domt_h2s_advance_and_read(&script, 0);
     ck_assert_int_eq(script.last, 7);
-    domt_h2s_answer_and_expect(&script, &h2c, 7, "");
+    domt_h2s_answer_and_expect_at_client(&script, &h2c, 7, "");
     domt_h2c_end_kit(&h2c);
 }
 
@@ -78,13 +78,13 @@ DOMT_TEST(a_request_out_of_time_resets_its_stream_alone)
     ck_assert_uint_eq(script.resets, 1);
     ck_assert_uint_eq(script.reset_code, NGHTTP2_CANCEL);
     ck_assert_int_eq(script.reset_id, 3);
-    domt_h2s_answer_and_expect(&script, &h2c, 1, "ab");
+    domt_h2s_answer_and_expect_at_client(&script, &h2c, 1, "ab");
     ck_assert(!script.is_away);
     domt_h2c_end_kit(&h2c);
 }
 
 /* The body of a request waits for 100 Continue, and other interim answers do not release it. */
-DOMT_TEST(a_body_waits_until_it_is_wanted)
+DOMT_TEST(a_body_waits_for_100_continue)
 {
     domus_http_request request = {.method = DOMUS_HTTP_POST, .expects = true};
 
@@ -100,8 +100,8 @@ DOMT_TEST(a_body_waits_until_it_is_wanted)
     domt_h2s_send_frame(&script, HEADERS, WHOLE, 3, "\010\003100", 5);
     domt_h2s_advance_and_read(&script, 0);
     ck_assert_uint_eq(script.data, 5);
-    domt_h2s_answer_and_expect(&script, &h2c, 3, "ab");
-    domt_h2s_answer_and_expect(&script, &h2c, 1, "cd");
+    domt_h2s_answer_and_expect_at_client(&script, &h2c, 3, "ab");
+    domt_h2s_answer_and_expect_at_client(&script, &h2c, 1, "cd");
     domt_h2c_end_kit(&h2c);
 }
 
@@ -115,7 +115,7 @@ DOMT_TEST(a_refused_stream_is_asked_again)
     domt_h2s_reset_stream(&script, 1, NGHTTP2_REFUSED_STREAM);
     domt_h2s_advance_and_read(&script, 0);
     ck_assert_int_eq(script.last, 3);
-    domt_h2s_answer_and_expect(&script, &h2c, 3, "ab");
+    domt_h2s_answer_and_expect_at_client(&script, &h2c, 3, "ab");
     send_post_to_script();
     domt_h2s_advance_and_read(&script, 0);
     domt_h2s_reset_stream(&script, 5, NGHTTP2_REFUSED_STREAM);
@@ -137,7 +137,7 @@ DOMT_TEST(a_reset_stream_is_asked_again_if_it_may_be)
     domt_h2s_reset_stream(&script, 1, NGHTTP2_INTERNAL_ERROR);
     domt_h2s_advance_and_read(&script, 0);
     ck_assert_int_eq(script.last, 5);
-    domt_h2s_answer_and_expect(&script, &h2c, 5, "ab");
+    domt_h2s_answer_and_expect_at_client(&script, &h2c, 5, "ab");
     domt_h2c_end_kit(&h2c);
 }
 
@@ -154,14 +154,14 @@ DOMT_TEST(goaway_moves_requests_to_another_connection)
     domt_h2s old = script;
     domt_h2s_accept_connection(&script);
     ck_assert_uint_eq(script.asked, 1);
-    domt_h2s_answer_and_expect(&script, &h2c, 1, "new");
-    domt_h2s_answer_and_expect(&old, &h2c, 1, "old");
+    domt_h2s_answer_and_expect_at_client(&script, &h2c, 1, "new");
+    domt_h2s_answer_and_expect_at_client(&old, &h2c, 1, "old");
     ck_assert_int_eq(domus_peer_error(old.peer), 0);
     domt_h2s_advance_and_read(&old, 10 * MS);
     ck_assert(domus_peer_has_end(old.peer));
     send_get_to_script();
     domt_h2s_advance_and_read(&script, 0);
-    domt_h2s_answer_and_expect(&script, &h2c, 3, "");
+    domt_h2s_answer_and_expect_at_client(&script, &h2c, 3, "");
     domt_h2c_end_kit(&h2c);
 }
 
@@ -191,7 +191,7 @@ DOMT_TEST(a_lost_connection_fails_each_request_once)
 
 /* Requests beyond the server's limit of streams wait, and the pool makes another connection for
  * them. */
-DOMT_TEST(the_limit_of_the_server_holds)
+DOMT_TEST(requests_above_the_servers_limit_of_streams_wait)
 {
     static const uint8_t one[] = {0, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, 0, 0, 0, 2};
 
@@ -203,14 +203,14 @@ DOMT_TEST(the_limit_of_the_server_holds)
     for (int32_t id = 1; id < 11; id += 2) {
         domt_h2s_advance_and_read(&script, 0);
         ck_assert_uint_le(script.asked, (unsigned)(id + 1) / 2 + 1);
-        domt_h2s_answer_and_expect(&script, &h2c, id, "ab");
+        domt_h2s_answer_and_expect_at_client(&script, &h2c, id, "ab");
     }
     domt_h2c_end_kit(&h2c);
 }
 
 /* While the first connection is made, more requests wait than the server's limit of streams then
  * allows on it. */
-DOMT_TEST(a_full_connection_has_others_beside_it)
+DOMT_TEST(requests_beyond_a_full_connection_get_further_ones)
 {
     domt_h2s other[3];
 
@@ -223,12 +223,12 @@ DOMT_TEST(a_full_connection_has_others_beside_it)
         other[n] = script;
     }
     for (unsigned n = 0; n < 5; n++) {
-        domt_h2s_answer_and_expect(&other[n / 2], &h2c, n % 2 == 0 ? 1 : 3, "ab");
+        domt_h2s_answer_and_expect_at_client(&other[n / 2], &h2c, n % 2 == 0 ? 1 : 3, "ab");
     }
     domt_h2c_end_kit(&h2c);
 }
 
-DOMT_TEST(the_own_limit_of_streams_holds)
+DOMT_TEST(requests_above_the_clients_own_limit_of_streams_wait)
 {
     domt_h2s_begin_kit(
         &script, &h2c,
@@ -239,7 +239,7 @@ DOMT_TEST(the_own_limit_of_streams_holds)
     domt_h2s_advance_and_read(&script, 10 * MS);
     ck_assert_uint_eq(script.asked, DOMT_H2C_SMALL_STREAMS);
     for (int32_t id = 1; id < 7; id += 2) {
-        domt_h2s_answer_and_expect(&script, &h2c, id, "ab");
+        domt_h2s_answer_and_expect_at_client(&script, &h2c, id, "ab");
         domt_h2s_advance_and_read(&script, 0);
     }
     domt_h2c_end_kit(&h2c);
@@ -269,11 +269,11 @@ DOMT_TEST(a_request_that_is_too_large_fails)
         domt_h2s_advance_and_read(&script, 0);
         ck_assert_uint_eq(script.asked, cases[i].fits ? 2 : 1);
         if (cases[i].fits) {
-            domt_h2s_answer_and_expect(&script, &h2c, 3, "ab");
+            domt_h2s_answer_and_expect_at_client(&script, &h2c, 3, "ab");
         } else {
             domt_h2c_expect_error(&h2c, -E2BIG);
         }
-        domt_h2s_answer_and_expect(&script, &h2c, 1, "cd");
+        domt_h2s_answer_and_expect_at_client(&script, &h2c, 1, "cd");
         domt_h2c_end_kit(&h2c);
     }
 }

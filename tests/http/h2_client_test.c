@@ -23,7 +23,7 @@ static domt_h2c h2c;
 DOMT_TEST(requests_share_one_connection)
 {
     domt_h2c_begin_kit(&h2c, &domt_h2_by_whole, NULL);
-    domt_h2c_get_and_expect(&h2c, DOMT_H2C_URL("/now"), 200, "now\n");
+    domt_h2c_get_and_expect_answer(&h2c, DOMT_H2C_URL("/now"), 200, "now\n");
     for (unsigned i = 0; i < 60; i++)
         domt_h2c_send_get(&h2c, DOMT_H2C_URL("/sleep/100"));
     ck_assert_int_eq(domus_probe_expect_nothing(h2c.probe, 99 * MS), 0);
@@ -100,17 +100,17 @@ DOMT_TEST(a_failed_allocation_is_recovered_from)
 
     for (int64_t n = 0; n < ALLOCATIONS; n++) {
         domt_h2c_begin_kit(&h2c, &domt_h2_by_whole, NULL);
-        domt_h2c_get_and_expect(&h2c, DOMT_H2C_URL("/now"), 200, "now\n");
+        domt_h2c_get_and_expect_answer(&h2c, DOMT_H2C_URL("/now"), 200, "now\n");
         domt_h2c_send_request_to(&h2c, h2c.client, &(domus_http_request){.method = DOMUS_HTTP_POST},
                                  DOMT_H2C_URL("/bytes"), "", BODY, DOMT_SERVED_S);
         domi_memory_fail_allocation_after(n, 0);
-        domt_served_advance_silently(h2c.kit, 10 * MS);
+        domt_served_advance_kit(h2c.kit, 10 * MS);
         domi_memory_fail_allocation_after(-1, 0);
         int outcome = domt_h2c_receive_outcome(&h2c, 5 * DOMT_SERVED_S);
         ck_assert_msg(outcome != 0 && outcome != -EINVAL, "%s", domus_testkit_error(h2c.kit));
         harmed += outcome != 200;
-        domt_served_advance_silently(h2c.kit, 5 * DOMT_SERVED_S);
-        domt_h2c_get_and_expect(&h2c, DOMT_H2C_URL("/now"), 200, "now\n");
+        domt_served_advance_kit(h2c.kit, 5 * DOMT_SERVED_S);
+        domt_h2c_get_and_expect_answer(&h2c, DOMT_H2C_URL("/now"), 200, "now\n");
         domt_h2c_end_kit(&h2c);
     }
     ck_assert_uint_gt(harmed, 2);
@@ -135,7 +135,7 @@ static void send_request_number(unsigned n)
 
 /* Receive one outcome: an answer, or an error that a lost connection or time explains. Returns
  * whether it is an answer. */
-static bool is_outcome_an_answer(void)
+static bool has_received_an_answer(void)
 {
     int outcome = domt_h2c_receive_outcome(&h2c, 10 * DOMT_SERVED_S);
 
@@ -167,13 +167,13 @@ DOMT_TEST(each_request_has_one_answer)
             for (unsigned i = 0; i < AT_ONE; i++)
                 send_request_number(n + i);
             for (unsigned i = 0; i < AT_ONE; i++)
-                answered += is_outcome_an_answer();
+                answered += has_received_an_answer();
         }
         ck_assert_uint_gt(answered, ASKS / 3);
         ck_assert_uint_gt(domus_testkit_net_totals(h2c.kit).connections, 10);
         ck_assert_int_eq(domus_testkit_net_set(h2c.kit, NULL), 0);
-        domt_served_advance_silently(h2c.kit, 5 * DOMT_SERVED_S);
-        domt_h2c_get_and_expect(&h2c, DOMT_H2C_URL("/now"), 200, "now\n");
+        domt_served_advance_kit(h2c.kit, 5 * DOMT_SERVED_S);
+        domt_h2c_get_and_expect_answer(&h2c, DOMT_H2C_URL("/now"), 200, "now\n");
         domt_h2c_end_kit(&h2c);
     }
 }
@@ -249,7 +249,7 @@ static const domus_behaviour reader = {
 static domt_h2c h2c;
 static domt_h2s script;
 
-DOMT_TEST(an_answer_is_read_behind_the_end_of_its_server)
+DOMT_TEST(an_answer_is_read_on_after_its_server_has_ended)
 {
     const domus_pool_options options = {
         .behaviour = &domt_h2c_streams, .on_demand = true, .connections_max = 2};
@@ -290,7 +290,7 @@ DOMT_TEST(an_answer_is_read_behind_the_end_of_its_server)
 
 /* A server refuses an upload: it answers before it has received the upload, and closes the
  * connection. */
-DOMT_TEST(an_early_answer_is_kept_behind_the_end)
+DOMT_TEST(an_early_answer_is_kept_although_the_server_closes)
 {
     for (unsigned says = 0; says < 2; says++) {
         domt_h2s_begin_kit(&script, &h2c, NULL);
@@ -323,11 +323,11 @@ static void send_request_within(domus_http_method method, uint64_t within_ns)
 
 static void answer_last_stream(void)
 {
-    domt_h2s_answer_and_expect(&script, &h2c, script.last, "well");
+    domt_h2s_answer_and_expect_at_client(&script, &h2c, script.last, "well");
 }
 
 /* Accept a connection, and answer its first request. */
-static void accept_and_answer(void)
+static void accept_connection_and_answer(void)
 {
     domt_h2s_accept_connection(&script);
     ck_assert_uint_eq(script.asked, 1);
@@ -335,11 +335,11 @@ static void accept_and_answer(void)
 }
 
 /* Begin with one request that the server answers, and one that reaches its time-out. */
-static void set_up_silent_server(uint64_t within_ns)
+static void set_up_server_that_falls_silent(uint64_t within_ns)
 {
     begin_script_with_one_connection();
     send_request_within(DOMUS_HTTP_POST, SECOND);
-    accept_and_answer();
+    accept_connection_and_answer();
     send_request_within(DOMUS_HTTP_POST, within_ns);
     domt_h2s_advance_and_read(&script, within_ns);
     domt_h2c_expect_error(&h2c, -ETIMEDOUT);
@@ -363,13 +363,13 @@ DOMT_TEST(a_silent_server_is_left_for_another_connection)
     } cases[] = {{DOMUS_HTTP2_SILENCE_NS - 50 * MS, false}, {DOMUS_HTTP2_SILENCE_NS + MS, true}};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        set_up_silent_server(SECOND);
+        set_up_server_that_falls_silent(SECOND);
         domt_h2s_advance_and_read(&script, cases[i].later_ns);
         send_request_within(DOMUS_HTTP_POST, 5 * SECOND);
         domt_h2s_advance_and_read(&script, 10 * MS);
         ck_assert_uint_eq(script.asked, cases[i].is_left ? 2 : 3);
         if (cases[i].is_left)
-            accept_and_answer();
+            accept_connection_and_answer();
         else
             answer_last_stream();
         domt_h2c_end_kit(&h2c);
@@ -381,11 +381,11 @@ DOMT_TEST(few_requests_are_lost_to_a_silent_server)
 {
     unsigned lost = 0;
 
-    set_up_silent_server(100 * MS);
+    set_up_server_that_falls_silent(100 * MS);
     while (domus_testkit_net_totals(h2c.kit).connections == 1) {
         ck_assert_uint_lt(lost++, 25);
         send_request_within(DOMUS_HTTP_GET, 100 * MS);
-        domt_served_advance_silently(h2c.kit, 100 * MS);
+        domt_served_advance_kit(h2c.kit, 100 * MS);
         domt_h2c_expect_error(&h2c, -ETIMEDOUT);
     }
     ck_assert_uint_ge(lost, 15);
@@ -400,7 +400,7 @@ DOMT_TEST(few_requests_are_lost_to_a_silent_server)
 DOMT_TEST(a_server_that_is_slow_is_not_left)
 {
     for (unsigned way = 0; way < 2; way++) {
-        set_up_silent_server(SECOND);
+        set_up_server_that_falls_silent(SECOND);
         for (unsigned i = 0; i < 3; i++) {
             if (way == 0)
                 acknowledge_ping();
@@ -425,7 +425,7 @@ DOMT_TEST(a_server_that_is_heard_gets_no_ping)
 {
     begin_script_with_one_connection();
     send_request_within(DOMUS_HTTP_POST, SECOND);
-    accept_and_answer();
+    accept_connection_and_answer();
     send_request_within(DOMUS_HTTP_POST, SECOND);
     domt_h2s_advance_and_read(&script, 100 * MS);
     domt_h2s_send_frame(&script, NGHTTP2_WINDOW_UPDATE, 0, 0, "\0\0\0\1", 4);

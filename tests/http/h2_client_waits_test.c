@@ -43,14 +43,14 @@ static void begin_pool_with_answered_request(void)
     begin_script_with_pool(&domt_h2c_small);
     send_post_to_pool(GOOD, 0, 0);
     domt_h2s_accept_connection(&script);
-    domt_h2s_answer_and_expect(&script, &h2c, 1, "ab");
+    domt_h2s_answer_and_expect_at_client(&script, &h2c, 1, "ab");
 }
 
 /* Let the server answer `count` streams, from stream `first` on. */
 static void answer_streams(int32_t first, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
-        domt_h2s_answer_and_expect(&script, &h2c, first + 2 * (int32_t)i, "well");
+        domt_h2s_answer_and_expect_at_client(&script, &h2c, first + 2 * (int32_t)i, "well");
     }
 }
 
@@ -77,7 +77,7 @@ static void end_stream_3_by_empty_frame(void)
 /* Let the server answer stream 3, and then give credit for the last byte of its request. */
 static void answer_stream_3_and_give_credit(void)
 {
-    domt_h2s_answer_and_expect(&script, &h2c, 3, "ab");
+    domt_h2s_answer_and_expect_at_client(&script, &h2c, 3, "ab");
     domt_h2s_advance_and_read(&script, 10 * MS);
     ck_assert_uint_eq(script.asked, 3);
     domt_h2s_send_frame(&script, NGHTTP2_WINDOW_UPDATE, 0, 0, "\0\1\0\0", 4);
@@ -214,13 +214,13 @@ DOMT_TEST(a_request_waits_for_the_streams_of_the_server)
 
 static uint32_t open_channels;
 
-static int count_opened(domus_stack *stack, void *self, const void *payload)
+static int count_opened_channel(domus_stack *stack, void *self, const void *payload)
 {
     open_channels++;
     return 0;
 }
 
-static int count_closed(domus_stack *stack, void *self, const void *payload)
+static int count_closed_channel(domus_stack *stack, void *self, const void *payload)
 {
     open_channels--;
     return 0;
@@ -232,8 +232,8 @@ DOMT_TEST(a_burst_gives_its_connection_places_back)
 {
     domus_behaviour counted = domt_h2c_whole;
 
-    counted.on_open.handle = count_opened;
-    counted.on_close.handle = count_closed;
+    counted.on_open.handle = count_opened_channel;
+    counted.on_close.handle = count_closed_channel;
     open_channels = 0;
     begin_script_with_pool(&counted);
     for (unsigned i = 0; i < 21; i++)
@@ -367,7 +367,7 @@ static void serve_and_reset_each_stream(void)
     }
 }
 
-DOMT_TEST(each_request_has_an_outcome)
+DOMT_TEST(each_request_has_one_outcome_whatever_the_server_does)
 {
     for (unsigned n = 0; n < SCHEDULES; n++) {
         const domus_pool_options options = {.behaviour =

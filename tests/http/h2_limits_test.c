@@ -12,10 +12,10 @@ static domt_h2 h2;
 
 static void begin_client_of_small_service(void)
 {
-    domt_h2_begin_client(&h2, domt_served_start_kit(NULL, &domt_h2_by_small, 1));
+    domt_h2_begin_nghttp2_client(&h2, domt_served_start_kit(NULL, &domt_h2_by_small, 1));
 }
 
-DOMT_TEST(so_many_streams_are_served_at_a_time)
+DOMT_TEST(no_more_streams_than_the_limit_are_served_at_a_time)
 {
     int32_t ids[DOMT_H2_SMALL_STREAMS + 1];
 
@@ -100,15 +100,15 @@ DOMT_TEST(uploads_that_are_refused_have_their_answer)
     value[sizeof value - 1] = '\0';
     int32_t id =
         domt_h2_begin_request(&h2, "POST", "/bytes", 1, (const char *const[]){"n", value, NULL});
-    domt_h2_stream_of(&h2, id)->to_send = 0;
-    domt_h2_stream_of(&h2, id)->holds_end = true;
+    domt_h2_stream_of_id(&h2, id)->to_send = 0;
+    domt_h2_stream_of_id(&h2, id)->holds_end = true;
     domt_h2_send_output_and_advance(&h2, 0);
     domt_h2_expect_answer(&h2, id, 431, "");
-    ck_assert(!domt_h2_stream_of(&h2, id)->closed);
+    ck_assert(!domt_h2_stream_of_id(&h2, id)->closed);
     domt_h2_send_frame(&h2, NGHTTP2_DATA, 0, id, "more", 4);
     domt_h2_send_output_and_advance(&h2, 0);
     domt_h2_expect_reset(&h2, id, NGHTTP2_NO_ERROR);
-    domt_h2_check_connection(&h2);
+    domt_h2_expect_connection_works(&h2);
     domt_h2_end_client_and_kit(&h2);
 }
 
@@ -124,15 +124,16 @@ DOMT_TEST(heads_of_requests_are_bounded)
         begin_client_of_small_service();
         memset(value, 'v', sizeof value);
         value[DOMT_H2_SMALL_HEAD - others + over] = '\0';
-        (void)domt_h2_ask_and_expect(&h2, "GET", "/now", 0, (const char *const[]){"n", value, NULL},
-                                     0, over != 0 ? 431 : 200, over != 0 ? "" : "now\n");
+        (void)domt_h2_request_and_expect_answer(&h2, "GET", "/now", 0,
+                                                (const char *const[]){"n", value, NULL}, 0,
+                                                over != 0 ? 431 : 200, over != 0 ? "" : "now\n");
         for (size_t i = 0; i < DOMT_H2_SMALL_FIELDS + over; i++) {
             fields[2 * i] = "n";
             fields[2 * i + 1] = "v";
         }
-        (void)domt_h2_ask_and_expect(&h2, "GET", "/now", 0, fields, 0, over != 0 ? 431 : 200,
-                                     over != 0 ? "" : "now\n");
-        domt_h2_check_connection(&h2);
+        (void)domt_h2_request_and_expect_answer(&h2, "GET", "/now", 0, fields, 0,
+                                                over != 0 ? 431 : 200, over != 0 ? "" : "now\n");
+        domt_h2_expect_connection_works(&h2);
         domt_h2_end_client_and_kit(&h2);
     }
 }
@@ -146,12 +147,12 @@ DOMT_TEST(body_that_is_not_read_gets_no_more_credit)
     domt_h2_send_output_and_advance(&h2, 0);
     int32_t id = domt_h2_begin_request(&h2, "POST", "/hang", 100000, NULL);
     domt_h2_send_output_and_advance(&h2, 100 * MS);
-    size_t left = domt_h2_stream_of(&h2, id)->to_send;
+    size_t left = domt_h2_stream_of_id(&h2, id)->to_send;
     ck_assert_uint_eq(left, 100000 - DOMT_H2_SMALL_WINDOW);
     int32_t read = domt_h2_begin_request(&h2, "POST", "/bytes", 100000, NULL);
     domt_h2_send_output_and_advance(&h2, 1000 * MS);
     domt_h2_expect_answer(&h2, read, 200, "100000\n");
-    ck_assert_uint_eq(domt_h2_stream_of(&h2, id)->to_send, left);
+    ck_assert_uint_eq(domt_h2_stream_of_id(&h2, id)->to_send, left);
     domt_h2_end_client_and_kit(&h2);
 }
 
@@ -169,12 +170,12 @@ DOMT_TEST(streams_that_are_taken_back_are_counted)
         if (over != 0)
             domt_h2_expect_goaway(&h2, NGHTTP2_ENHANCE_YOUR_CALM);
         else
-            domt_h2_check_connection(&h2);
+            domt_h2_expect_connection_works(&h2);
         domt_h2_end_client_and_kit(&h2);
     }
 }
 
-DOMT_TEST(the_counts_begin_anew_with_each_second)
+DOMT_TEST(counts_against_floods_begin_anew_with_each_second)
 {
     begin_client_of_small_service();
     for (uint32_t i = 0; i < 3 * DOMT_H2_SMALL_RESETS; i++) {
@@ -184,7 +185,7 @@ DOMT_TEST(the_counts_begin_anew_with_each_second)
         domt_h2_send_output_and_advance(&h2, 400 * MS);
     }
     ck_assert_uint_eq(domt_served_now.begun, 3 * DOMT_H2_SMALL_RESETS);
-    domt_h2_check_connection(&h2);
+    domt_h2_expect_connection_works(&h2);
     domt_h2_end_client_and_kit(&h2);
 }
 
@@ -216,7 +217,7 @@ DOMT_TEST(frames_that_ask_for_nothing_are_counted)
         for (uint32_t over = 0; over < 2; over++) {
             begin_client_of_small_service();
             int32_t id = domt_h2_begin_request(&h2, "POST", "/hang", 1, NULL);
-            domt_h2_stream_of(&h2, id)->holds_end = true;
+            domt_h2_stream_of_id(&h2, id)->holds_end = true;
             domt_h2_send_output_and_advance(&h2, 0);
             for (uint32_t n = 0; n + 2 < DOMT_H2_SMALL_CONTROLS + over; n++)
                 domt_h2_send_frame(&h2, cases[i].type, cases[i].flags, cases[i].id, cases[i].bytes,
@@ -236,7 +237,8 @@ DOMT_TEST(updates_of_streams_that_are_over_are_counted)
 {
     for (uint32_t over = 0; over < 2; over++) {
         begin_client_of_small_service();
-        int32_t id = domt_h2_ask_and_expect(&h2, "GET", "/now", 0, NULL, 1100 * MS, 200, NULL);
+        int32_t id =
+            domt_h2_request_and_expect_answer(&h2, "GET", "/now", 0, NULL, 1100 * MS, 200, NULL);
         for (uint32_t n = 0; n < 2 + DOMT_H2_SMALL_CONTROLS + over; n++)
             domt_h2_send_frame(&h2, NGHTTP2_WINDOW_UPDATE, 0, id, "\0\0\0\1", 4);
         domt_h2_send_output_and_advance(&h2, 100 * MS);
@@ -251,9 +253,10 @@ DOMT_TEST(window_updates_for_sent_bytes_are_no_flood)
 {
     begin_client_of_small_service();
     domt_h2_send_output_and_advance(&h2, 0);
-    int32_t id = domt_h2_ask_and_expect(&h2, "GET", "/give/1000000", 0, NULL, 100 * MS, 200, NULL);
-    ck_assert_uint_eq(domt_h2_stream_of(&h2, id)->size, 1000000);
-    domt_h2_check_connection(&h2);
+    int32_t id = domt_h2_request_and_expect_answer(&h2, "GET", "/give/1000000", 0, NULL, 100 * MS,
+                                                   200, NULL);
+    ck_assert_uint_eq(domt_h2_stream_of_id(&h2, id)->size, 1000000);
+    domt_h2_expect_connection_works(&h2);
     domt_h2_end_client_and_kit(&h2);
 }
 
@@ -321,7 +324,7 @@ DOMT_TEST(malformed_requests_are_reset)
         int32_t id = domt_h2_begin_request(&h2, "GET", cases[i].path, 0, cases[i].fields);
         domt_h2_send_output_and_advance(&h2, 0);
         ck_assert_msg(domt_served_now.begun == 0, "case %zu was served", i);
-        ck_assert_msg(h2.is_away || domt_h2_stream_of(&h2, id)->code == NGHTTP2_PROTOCOL_ERROR,
+        ck_assert_msg(h2.is_away || domt_h2_stream_of_id(&h2, id)->code == NGHTTP2_PROTOCOL_ERROR,
                       "case %zu", i);
         domt_h2_end_client_and_kit(&h2);
     }
@@ -353,7 +356,7 @@ DOMT_TEST(bodies_that_break_their_length_are_reset)
             &h2, "POST", "/bytes", 10, (const char *const[]){"content-length", lengths[i], NULL});
         domt_h2_send_output_and_advance(&h2, 0);
         domt_h2_expect_reset(&h2, id, NGHTTP2_PROTOCOL_ERROR);
-        domt_h2_check_connection(&h2);
+        domt_h2_expect_connection_works(&h2);
         domt_h2_end_client_and_kit(&h2);
     }
 }
@@ -365,16 +368,16 @@ DOMT_TEST(inner_channels_count_as_connections)
     domus_config config;
     int32_t ids[3];
 
-    domt_served_write_config(&config);
+    domt_served_init_config(&config);
     config.channel.connections_max = 3;
-    domt_h2_begin_client(&h2, domt_served_start_kit(&config, &domt_h2_by_whole, 1));
+    domt_h2_begin_nghttp2_client(&h2, domt_served_start_kit(&config, &domt_h2_by_whole, 1));
     for (size_t i = 0; i < 3; i++)
         ids[i] = domt_h2_begin_request(&h2, "GET", "/sleep/100", 0, NULL);
     domt_h2_send_output_and_advance(&h2, 300 * MS);
     domt_h2_expect_answer(&h2, ids[0], 200, "slept\n");
     domt_h2_expect_answer(&h2, ids[1], 200, "slept\n");
     domt_h2_expect_reset(&h2, ids[2], NGHTTP2_REFUSED_STREAM);
-    domt_h2_check_connection(&h2);
+    domt_h2_expect_connection_works(&h2);
     domt_h2_end_client_and_kit(&h2);
 }
 
@@ -384,14 +387,14 @@ DOMT_TEST(a_stream_that_stalls_is_reset)
 {
     domus_config config;
 
-    domt_served_write_config(&config);
+    domt_served_init_config(&config);
     config.channel.send_timeout_ns = 500 * MS;
-    domt_h2_begin_client(&h2, domt_served_start_kit(&config, &domt_h2_by_streams, 1));
+    domt_h2_begin_nghttp2_client(&h2, domt_served_start_kit(&config, &domt_h2_by_streams, 1));
     h2.keeps_window = true;
     int32_t id = domt_h2_begin_request(&h2, "GET", "/give/200000", 0, NULL);
     domt_h2_send_output_and_advance(&h2, 2000 * MS);
     domt_h2_expect_reset(&h2, id, NGHTTP2_CANCEL);
-    ck_assert_uint_eq(domt_h2_stream_of(&h2, id)->size, 65535);
+    ck_assert_uint_eq(domt_h2_stream_of_id(&h2, id)->size, 65535);
     ck_assert(!h2.is_away);
     domt_h2_end_client_and_kit(&h2);
 }

@@ -32,7 +32,7 @@ const domus_behaviour domt_h2_by_whole = {
     .kind = DOMUS_CHANNELS,
     .pipeline = &whole,
     .on_peer = domt_served_rows,
-    .on_close = {domt_served_store_close, 0},
+    .on_close = {domt_served_count_close_and_error, 0},
 };
 
 const domus_behaviour domt_h2_by_streams = {
@@ -40,7 +40,7 @@ const domus_behaviour domt_h2_by_streams = {
     .kind = DOMUS_CHANNELS,
     .pipeline = &streams,
     .on_peer = domt_served_rows,
-    .on_close = {domt_served_store_close, 0},
+    .on_close = {domt_served_count_close_and_error, 0},
 };
 
 const domus_behaviour domt_h2_by_small = {
@@ -48,7 +48,7 @@ const domus_behaviour domt_h2_by_small = {
     .kind = DOMUS_CHANNELS,
     .pipeline = &of_small,
     .on_peer = domt_served_rows,
-    .on_close = {domt_served_store_close, 0},
+    .on_close = {domt_served_count_close_and_error, 0},
 };
 
 /* --- callbacks -------------------------------------------------------------------------------- */
@@ -63,7 +63,7 @@ static int store_field_of_stream(nghttp2_session *session, const nghttp2_frame *
                                  size_t size, uint8_t flags, void *h2_)
 {
     domt_h2 *h2 = h2_;
-    domt_h2_stream *stream = domt_h2_stream_of(h2, frame->hd.stream_id);
+    domt_h2_stream *stream = domt_h2_stream_of_id(h2, frame->hd.stream_id);
     char text[64];
 
     snprintf(text, sizeof text, "%.*s", (int)size, (const char *)value);
@@ -81,7 +81,7 @@ static int store_data_of_stream(nghttp2_session *session, uint8_t flags, int32_t
                                 const uint8_t *bytes, size_t size, void *h2_)
 {
     domt_h2 *h2 = h2_;
-    domt_h2_stream *stream = domt_h2_stream_of(h2, id);
+    domt_h2_stream *stream = domt_h2_stream_of_id(h2, id);
 
     if (stream->size + size < sizeof stream->text)
         memcpy(stream->text + stream->size, bytes, size);
@@ -91,14 +91,14 @@ static int store_data_of_stream(nghttp2_session *session, uint8_t flags, int32_t
     return 0;
 }
 
-static int record_frame(nghttp2_session *session, const nghttp2_frame *frame, void *h2_)
+static int record_frame_of_server(nghttp2_session *session, const nghttp2_frame *frame, void *h2_)
 {
     domt_h2 *h2 = h2_;
     bool is_of_answer = frame->hd.type == NGHTTP2_DATA || frame->hd.type == NGHTTP2_HEADERS;
 
     if (is_of_answer && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) {
-        domt_h2_stream_of(h2, frame->hd.stream_id)->ended = true;
-        domt_h2_stream_of(h2, frame->hd.stream_id)->order = h2->ended++;
+        domt_h2_stream_of_id(h2, frame->hd.stream_id)->ended = true;
+        domt_h2_stream_of_id(h2, frame->hd.stream_id)->order = h2->ended++;
     }
     h2->settings += frame->hd.type == NGHTTP2_SETTINGS;
     h2->pings += frame->hd.type == NGHTTP2_PING;
@@ -113,15 +113,15 @@ static int record_frame(nghttp2_session *session, const nghttp2_frame *frame, vo
 
 static int record_close_of_stream(nghttp2_session *session, int32_t id, uint32_t code, void *h2)
 {
-    domt_h2_stream_of(h2, id)->closed = true;
-    domt_h2_stream_of(h2, id)->code = code;
+    domt_h2_stream_of_id(h2, id)->closed = true;
+    domt_h2_stream_of_id(h2, id)->code = code;
     return 0;
 }
 
 static ssize_t give_body_to_nghttp2(nghttp2_session *session, int32_t id, uint8_t *to, size_t size,
                                     uint32_t *flags, nghttp2_data_source *source, void *h2)
 {
-    domt_h2_stream *stream = domt_h2_stream_of(h2, id);
+    domt_h2_stream *stream = domt_h2_stream_of_id(h2, id);
     size_t part = stream->to_send < size ? stream->to_send : size;
     const nghttp2_nv trailer = {(uint8_t *)(uintptr_t) "x-trailer", (uint8_t *)(uintptr_t) "end", 9,
                                 3, NGHTTP2_NV_FLAG_NONE};
@@ -141,7 +141,7 @@ static ssize_t give_body_to_nghttp2(nghttp2_session *session, int32_t id, uint8_
 
 /* --- the client ------------------------------------------------------------------------------- */
 
-void domt_h2_begin_client(domt_h2 *h2, domus_testkit *kit)
+void domt_h2_begin_nghttp2_client(domt_h2 *h2, domus_testkit *kit)
 {
     nghttp2_session_callbacks *callbacks;
     nghttp2_option *option;
@@ -153,7 +153,7 @@ void domt_h2_begin_client(domt_h2 *h2, domus_testkit *kit)
     nghttp2_option_set_no_http_messaging(option, 1);
     nghttp2_session_callbacks_set_on_header_callback(callbacks, store_field_of_stream);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, store_data_of_stream);
-    nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, record_frame);
+    nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, record_frame_of_server);
     nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, record_close_of_stream);
     ck_assert_int_eq(nghttp2_session_client_new2(&h2->session, callbacks, h2, option), 0);
     nghttp2_option_del(option);
@@ -193,7 +193,7 @@ int32_t domt_h2_begin_request(domt_h2 *h2, const char *method, const char *path,
     int32_t id =
         nghttp2_submit_request(h2->session, NULL, named, count, size != 0 ? &body : NULL, NULL);
     ck_assert_int_gt(id, 0);
-    domt_h2_stream_of(h2, id)->to_send = size;
+    domt_h2_stream_of_id(h2, id)->to_send = size;
     return id;
 }
 
@@ -244,7 +244,7 @@ void domt_h2_send_frame(domt_h2 *h2, uint8_t type, uint8_t flags, int32_t id, co
 
 void domt_h2_expect_answer(domt_h2 *h2, int32_t id, int status, const char *text)
 {
-    const domt_h2_stream *stream = domt_h2_stream_of(h2, id);
+    const domt_h2_stream *stream = domt_h2_stream_of_id(h2, id);
 
     ck_assert_int_eq(stream->status, status);
     ck_assert(stream->ended);
@@ -252,8 +252,9 @@ void domt_h2_expect_answer(domt_h2 *h2, int32_t id, int status, const char *text
         ck_assert_str_eq(stream->text, text);
 }
 
-int32_t domt_h2_ask_and_expect(domt_h2 *h2, const char *method, const char *path, size_t size,
-                               const char *const *fields, uint64_t ns, int status, const char *text)
+int32_t domt_h2_request_and_expect_answer(domt_h2 *h2, const char *method, const char *path,
+                                          size_t size, const char *const *fields, uint64_t ns,
+                                          int status, const char *text)
 {
     int32_t id = domt_h2_begin_request(h2, method, path, size, fields);
 
@@ -264,11 +265,11 @@ int32_t domt_h2_ask_and_expect(domt_h2 *h2, const char *method, const char *path
 
 void domt_h2_expect_reset(domt_h2 *h2, int32_t id, uint32_t code)
 {
-    ck_assert(domt_h2_stream_of(h2, id)->closed);
-    ck_assert_uint_eq(domt_h2_stream_of(h2, id)->code, code);
+    ck_assert(domt_h2_stream_of_id(h2, id)->closed);
+    ck_assert_uint_eq(domt_h2_stream_of_id(h2, id)->code, code);
 }
 
-void domt_h2_check_connection(domt_h2 *h2)
+void domt_h2_expect_connection_works(domt_h2 *h2)
 {
     int32_t id = domt_h2_begin_request(h2, "GET", "/now", 0, NULL);
 

@@ -56,7 +56,7 @@ extern const domus_behaviour domt_h2_by_whole, domt_h2_by_streams, domt_h2_by_sm
 
 /* Begin a client; its first domt_h2_send_output_and_advance() sends the preface and SETTINGS.
  * domt_h2_end_client() frees the client. */
-void domt_h2_begin_client(domt_h2 *h2, domus_testkit *kit);
+void domt_h2_begin_nghttp2_client(domt_h2 *h2, domus_testkit *kit);
 void domt_h2_end_client(domt_h2 *h2);
 
 /* Close the client's connection, free the client, and end the kit. */
@@ -77,7 +77,7 @@ void domt_h2_send(domt_h2 *h2, const void *bytes, size_t size);
 void domt_h2_send_frame(domt_h2 *h2, uint8_t type, uint8_t flags, int32_t id, const void *bytes,
                         size_t size);
 
-static inline domt_h2_stream *domt_h2_stream_of(domt_h2 *h2, int32_t id)
+static inline domt_h2_stream *domt_h2_stream_of_id(domt_h2 *h2, int32_t id)
 {
     return &h2->streams[((uint32_t)id - 1) / 2];
 }
@@ -87,15 +87,15 @@ void domt_h2_expect_answer(domt_h2 *h2, int32_t id, int status, const char *text
 
 /* Send a request, let this time pass, and check that it was answered with this status and text.
  * Returns the number of the request's stream. */
-int32_t domt_h2_ask_and_expect(domt_h2 *h2, const char *method, const char *path, size_t size,
-                               const char *const *fields, uint64_t ns, int status,
-                               const char *text);
+int32_t domt_h2_request_and_expect_answer(domt_h2 *h2, const char *method, const char *path,
+                                          size_t size, const char *const *fields, uint64_t ns,
+                                          int status, const char *text);
 
 /* Check that the server has reset a stream with this code. */
 void domt_h2_expect_reset(domt_h2 *h2, int32_t id, uint32_t code);
 
 /* Check that the connection still works: a request for /now is answered. */
-void domt_h2_check_connection(domt_h2 *h2);
+void domt_h2_expect_connection_works(domt_h2 *h2);
 
 /* Check that the connection has ended with this error code. */
 void domt_h2_expect_goaway(domt_h2 *h2, uint32_t code);

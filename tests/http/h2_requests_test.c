@@ -13,7 +13,7 @@ static domt_h2 h2;
 
 static void begin_client_of_service(const domus_behaviour *behaviour)
 {
-    domt_h2_begin_client(&h2, domt_served_start_kit(NULL, behaviour, 1));
+    domt_h2_begin_nghttp2_client(&h2, domt_served_start_kit(NULL, behaviour, 1));
 }
 
 DOMT_TEST(requests_are_answered_as_they_are_ready)
@@ -30,9 +30,9 @@ DOMT_TEST(requests_are_answered_as_they_are_ready)
     domt_h2_expect_answer(&h2, ids[1], 200, "slept\n");
     domt_h2_expect_answer(&h2, ids[2], 200, "now\n");
     domt_h2_expect_answer(&h2, ids[3], 504, NULL);
-    ck_assert_uint_eq(domt_h2_stream_of(&h2, ids[0])->order, 3);
-    ck_assert_uint_eq(domt_h2_stream_of(&h2, ids[1])->order, 2);
-    ck_assert_str_eq(domt_h2_stream_of(&h2, ids[0])->field, "text/plain");
+    ck_assert_uint_eq(domt_h2_stream_of_id(&h2, ids[0])->order, 3);
+    ck_assert_uint_eq(domt_h2_stream_of_id(&h2, ids[1])->order, 2);
+    ck_assert_str_eq(domt_h2_stream_of_id(&h2, ids[0])->field, "text/plain");
     ck_assert_uint_eq(domt_served_now.closed, 0);
     domt_h2_end_client_and_kit(&h2);
 }
@@ -41,7 +41,7 @@ DOMT_TEST(inner_channels_serve_one_stream_after_the_other)
 {
     begin_client_of_service(&domt_h2_by_whole);
     for (unsigned i = 0; i < 150; i++)
-        domt_h2_check_connection(&h2);
+        domt_h2_expect_connection_works(&h2);
     ck_assert_uint_eq(domt_served_now.closed, 0);
     domt_h2_end_client_and_kit(&h2);
     /* channels that have closed: the connection, and one inner channel that served all requests */
@@ -84,7 +84,7 @@ DOMT_TEST(methods_and_bodies_have_their_answers)
             domt_h2_send_output_and_advance(&h2, 0);
             if (cases[i].status != 404)
                 domt_h2_expect_answer(&h2, id, cases[i].status, cases[i].text);
-            domt_h2_check_connection(&h2);
+            domt_h2_expect_connection_works(&h2);
         }
         domt_h2_end_client_and_kit(&h2);
     }
@@ -96,12 +96,12 @@ DOMT_TEST(a_body_that_is_wanted_is_asked_for)
 
     begin_client_of_service(&domt_h2_by_streams);
     int32_t id = domt_h2_begin_request(&h2, "POST", "/bytes", 1, expects);
-    domt_h2_stream_of(&h2, id)->to_send = 0;
-    domt_h2_stream_of(&h2, id)->holds_end = true;
+    domt_h2_stream_of_id(&h2, id)->to_send = 0;
+    domt_h2_stream_of_id(&h2, id)->holds_end = true;
     domt_h2_send_output_and_advance(&h2, 0);
-    ck_assert_int_eq(domt_h2_stream_of(&h2, id)->interims, 1);
-    domt_h2_stream_of(&h2, id)->to_send = 7;
-    domt_h2_stream_of(&h2, id)->holds_end = false;
+    ck_assert_int_eq(domt_h2_stream_of_id(&h2, id)->interims, 1);
+    domt_h2_stream_of_id(&h2, id)->to_send = 7;
+    domt_h2_stream_of_id(&h2, id)->holds_end = false;
     ck_assert_int_eq(nghttp2_session_resume_data(h2.session, id), 0);
     domt_h2_send_output_and_advance(&h2, 0);
     domt_h2_expect_answer(&h2, id, 200, "7\n");
@@ -113,7 +113,7 @@ DOMT_TEST(trailers_go_both_ways)
     begin_client_of_service(&domt_h2_by_streams);
     for (size_t size = 0; size < 3; size++) {
         int32_t id = domt_h2_begin_request(&h2, "POST", "/bytes", 1 + size, NULL);
-        domt_h2_stream_of(&h2, id)->trailers = 1;
+        domt_h2_stream_of_id(&h2, id)->trailers = 1;
         domt_h2_send_output_and_advance(&h2, 0);
         domt_h2_expect_answer(&h2, id, 200, size == 0 ? "1\n" : size == 1 ? "2\n" : "3\n");
     }
@@ -121,7 +121,7 @@ DOMT_TEST(trailers_go_both_ways)
     int32_t id = domt_h2_begin_request(&h2, "GET", "/trailed", 0, NULL);
     domt_h2_send_output_and_advance(&h2, 0);
     domt_h2_expect_answer(&h2, id, 200, "trailed\n");
-    ck_assert_str_eq(domt_h2_stream_of(&h2, id)->field, "end");
+    ck_assert_str_eq(domt_h2_stream_of_id(&h2, id)->field, "end");
     domt_h2_end_client_and_kit(&h2);
 }
 
@@ -137,7 +137,7 @@ DOMT_TEST(answers_in_pieces_come_whole)
     domt_h2_send_output_and_advance(&h2, 1000 * MS);
     for (size_t i = 0; i < 5; i++) {
         domt_h2_expect_answer(&h2, ids[i], 200, NULL);
-        ck_assert_uint_eq(domt_h2_stream_of(&h2, ids[i])->size, i % 2 == 0 ? 200000 : 5000);
+        ck_assert_uint_eq(domt_h2_stream_of_id(&h2, ids[i])->size, i % 2 == 0 ? 200000 : 5000);
     }
     domt_h2_end_client_and_kit(&h2);
 }
@@ -155,7 +155,7 @@ DOMT_TEST(urgent_answers_come_first)
     ids[2] = domt_h2_begin_request(&h2, "GET", "/give/150000", 0, sooner);
     domt_h2_send_output_and_advance(&h2, 1000 * MS);
     for (size_t i = 0; i < 3; i++)
-        ck_assert_uint_eq(domt_h2_stream_of(&h2, ids[i])->order, 2 - i);
+        ck_assert_uint_eq(domt_h2_stream_of_id(&h2, ids[i])->order, 2 - i);
     domt_h2_end_client_and_kit(&h2);
 }
 
@@ -170,15 +170,15 @@ DOMT_TEST(a_stream_that_the_peer_takes_back_ends_its_request)
     domt_h2_send_output_and_advance(&h2, 0);
     ck_assert_uint_eq(domt_served_now.closed, 1);
     ck_assert_int_eq(domt_served_now.close_error, -ECONNRESET);
-    domt_h2_check_connection(&h2);
+    domt_h2_expect_connection_works(&h2);
     domt_h2_end_client_and_kit(&h2);
 }
 
-DOMT_TEST(another_protocol_has_no_stream)
+DOMT_TEST(a_handlers_101_on_a_stream_is_an_error)
 {
     begin_client_of_service(&domt_h2_by_whole);
     /* this request did not ask for another protocol, so the handler's 101 is an error */
-    (void)domt_h2_ask_and_expect(&h2, "GET", "/up", 0, NULL, 0, 500, NULL);
+    (void)domt_h2_request_and_expect_answer(&h2, "GET", "/up", 0, NULL, 0, 500, NULL);
     domt_h2_end_client_and_kit(&h2);
 }
 
@@ -197,7 +197,7 @@ DOMT_TEST(inner_channels_without_streams_end)
     ck_assert_int_eq(domt_served_now.close_error, 0);
     domt_h2_send_output_and_advance(&h2, 2000 * MS);
     domt_h2_expect_answer(&h2, slow, 200, "slept\n");
-    domt_h2_check_connection(&h2);
+    domt_h2_expect_connection_works(&h2);
     domt_h2_end_client_and_kit(&h2);
     ck_assert_uint_eq(domt_served_now.closed, 22);
 }
@@ -207,12 +207,12 @@ DOMT_TEST(inner_channels_without_streams_end)
 DOMT_TEST(inner_channels_that_serve_again_stay)
 {
     begin_client_of_service(&domt_h2_by_whole);
-    domt_h2_check_connection(&h2);
+    domt_h2_expect_connection_works(&h2);
     int32_t id = domt_h2_begin_request(&h2, "POST", "/bytes", 5, NULL);
-    domt_h2_stream_of(&h2, id)->holds_end = true;
+    domt_h2_stream_of_id(&h2, id)->holds_end = true;
     domt_h2_send_output_and_advance(&h2, 3000 * MS);
-    domt_h2_stream_of(&h2, id)->to_send = 5;
-    domt_h2_stream_of(&h2, id)->holds_end = false;
+    domt_h2_stream_of_id(&h2, id)->to_send = 5;
+    domt_h2_stream_of_id(&h2, id)->holds_end = false;
     ck_assert_int_eq(nghttp2_session_resume_data(h2.session, id), 0);
     domt_h2_send_output_and_advance(&h2, 0);
     domt_h2_expect_answer(&h2, id, 200, "10\n");
@@ -222,11 +222,11 @@ DOMT_TEST(inner_channels_that_serve_again_stay)
 
 /* A request was answered before its body has ended; when the peer's FIN comes, nothing is left to
  * wait for, and the connection ends. */
-DOMT_TEST(a_half_close_ends_what_was_answered)
+DOMT_TEST(a_half_close_ends_a_connection_whose_requests_are_answered)
 {
     begin_client_of_service(&domt_h2_by_streams);
     int32_t id = domt_h2_begin_request(&h2, "POST", "/now\xff", 10, NULL);
-    domt_h2_stream_of(&h2, id)->holds_end = true;
+    domt_h2_stream_of_id(&h2, id)->holds_end = true;
     domt_h2_send_output_and_advance(&h2, 0);
     domt_h2_expect_answer(&h2, id, 400, NULL);
     domus_peer_finish(h2.peer);
@@ -246,7 +246,7 @@ DOMT_TEST(answers_come_behind_a_half_close)
     ids[1] = domt_h2_begin_request(&h2, "GET", "/give/5000", 0, NULL);
     ids[2] = domt_h2_begin_request(&h2, "POST", "/bytes", 10, NULL);
     /* this request's body has no end, so the request stays under way */
-    domt_h2_stream_of(&h2, ids[2])->holds_end = true;
+    domt_h2_stream_of_id(&h2, ids[2])->holds_end = true;
     domt_h2_send_output_and_advance(&h2, 0);
     domus_peer_finish(h2.peer);
     domt_h2_send_output_and_advance(&h2, 100 * MS);
@@ -254,7 +254,7 @@ DOMT_TEST(answers_come_behind_a_half_close)
     domt_h2_send_output_and_advance(&h2, 1000 * MS);
     domt_h2_expect_answer(&h2, ids[0], 200, "slept\n");
     domt_h2_expect_answer(&h2, ids[1], 200, NULL);
-    ck_assert_int_ne(domt_h2_stream_of(&h2, ids[2])->status, 200);
+    ck_assert_int_ne(domt_h2_stream_of_id(&h2, ids[2])->status, 200);
     domt_h2_expect_goaway(&h2, NGHTTP2_NO_ERROR);
     ck_assert_int_eq(domus_peer_error(h2.peer), 0);
     domt_h2_end_client(&h2);
@@ -262,7 +262,7 @@ DOMT_TEST(answers_come_behind_a_half_close)
 }
 
 /* Bytes without the preface are not read as HTTP/2, however they are split. */
-DOMT_TEST(other_connections_speak_http_1)
+DOMT_TEST(connections_without_the_preface_speak_http_1)
 {
     static const char *const texts[] = {"GET /now HTTP/1.1\r\nHost: a\r\n\r\n",
                                         "PUT /now HTTP/1.1\r\nHost: a\r\n\r\n",
@@ -273,14 +273,14 @@ DOMT_TEST(other_connections_speak_http_1)
         for (size_t at = 1; at < 12; at++) {
             domus_peer *peer = domt_served_connect_peer(kit);
             ck_assert_int_eq(domus_peer_send(peer, texts[t], at), 0);
-            domt_served_advance_silently(kit, MS);
+            domt_served_advance_kit(kit, MS);
             domt_served_send_text(peer, texts[t] + at);
             domt_served_expect_text(kit, peer, DOMT_SERVED_OK("4", "now\n"));
             domt_served_send_text(peer, texts[t]);
             domt_served_expect_text(kit, peer, DOMT_SERVED_OK("4", "now\n"));
             domt_served_send_text(peer, "GET /up HTTP/1.1\r\nHost: a\r\n"
                                         "Connection: upgrade\r\nUpgrade: lines\r\n\r\n");
-            domt_served_advance_silently(kit, MS);
+            domt_served_advance_kit(kit, MS);
             domus_peer_close(peer);
         }
     }
@@ -294,7 +294,7 @@ DOMT_TEST(a_part_of_the_preface_is_waited_for)
     domus_peer *peer = domt_served_connect_peer(kit);
 
     domt_served_send_text(peer, "PRI * HTTP/2.0\r\n\r\nSM\r\n");
-    domt_served_advance_silently(kit, MS);
+    domt_served_advance_kit(kit, MS);
     domus_peer_finish(peer);
     ck_assert_int_eq(domus_peer_expect_end(peer, 10 * DOMT_SERVED_S), 0);
     domt_served_end_kit(kit);
@@ -302,7 +302,7 @@ DOMT_TEST(a_part_of_the_preface_is_waited_for)
 
 static void begin_client_of_streams(void)
 {
-    domt_h2_begin_client(&h2, domt_served_start_kit(NULL, &domt_h2_by_streams, 1));
+    domt_h2_begin_nghttp2_client(&h2, domt_served_start_kit(NULL, &domt_h2_by_streams, 1));
 }
 
 /* Read the bytes that have come while the system was stopping. */
@@ -337,10 +337,10 @@ DOMT_TEST(streams_under_way_are_answered)
     domus_testkit_free(h2.kit);
 }
 
-DOMT_TEST(an_idle_connection_says_goodbye)
+DOMT_TEST(an_idle_connection_gets_goaway_at_the_stop)
 {
     begin_client_of_streams();
-    domt_h2_check_connection(&h2);
+    domt_h2_expect_connection_works(&h2);
     ck_assert_int_eq(domus_testkit_stop(h2.kit), 0);
     read_bytes_after_stop();
     domt_h2_expect_goaway(&h2, NGHTTP2_NO_ERROR);
@@ -350,7 +350,7 @@ DOMT_TEST(an_idle_connection_says_goodbye)
 }
 
 /* Bodies are under way, and the rest of them comes after the drain has begun. */
-DOMT_TEST(bodies_that_are_under_way_may_end)
+DOMT_TEST(bodies_under_way_are_read_to_their_end_in_a_drain)
 {
     static const domus_behaviour *const behaviours[] = {&domt_h2_by_whole, &domt_h2_by_streams};
     static const domus_net_faults slow = {.latency_min_ns = 100 * MS, .latency_max_ns = 100 * MS};
@@ -358,15 +358,15 @@ DOMT_TEST(bodies_that_are_under_way_may_end)
 
     for (size_t i = 0; i < 2; i++) {
         int32_t ids[3];
-        domt_h2_begin_client(&h2, domt_served_start_kit(NULL, behaviours[i], 1));
+        domt_h2_begin_nghttp2_client(&h2, domt_served_start_kit(NULL, behaviours[i], 1));
         ids[0] = domt_h2_begin_request(&h2, "POST", "/bytes", 100, NULL);
         ids[1] = domt_h2_begin_request(&h2, "POST", "/bytes", 100, length);
         ids[2] = domt_h2_begin_request(&h2, "POST", "/bytes", 1, NULL);
         for (size_t n = 0; n < 3; n++)
-            domt_h2_stream_of(&h2, ids[n])->holds_end = true;
+            domt_h2_stream_of_id(&h2, ids[n])->holds_end = true;
         domt_h2_send_output_and_advance(&h2, 50 * MS);
         for (size_t n = 0; n < 2; n++) {
-            *domt_h2_stream_of(&h2, ids[n]) = (domt_h2_stream){.to_send = 50};
+            *domt_h2_stream_of_id(&h2, ids[n]) = (domt_h2_stream){.to_send = 50};
             (void)nghttp2_session_resume_data(h2.session, ids[n]);
         }
         ck_assert_int_eq(
@@ -374,7 +374,7 @@ DOMT_TEST(bodies_that_are_under_way_may_end)
         ck_assert_int_eq(domus_testkit_net_set(h2.kit, &slow), 0);
         domt_h2_send(&h2, "", 0);
         ck_assert_int_eq(domus_testkit_stop(h2.kit), 0);
-        domt_served_advance_silently(h2.kit, 200 * MS);
+        domt_served_advance_kit(h2.kit, 200 * MS);
         read_bytes_after_stop();
         domt_h2_expect_answer(&h2, ids[0], 200, "150\n");
         domt_h2_expect_answer(&h2, ids[1], 200, "150\n");
@@ -390,11 +390,12 @@ DOMT_TEST(an_old_connection_ends_behind_its_streams)
 {
     domus_config config;
 
-    domt_served_write_config(&config);
+    domt_served_init_config(&config);
     config.pace.age_max_ns = 1000 * MS;
     config.pace.age_jitter_percent = 0;
-    domt_h2_begin_client(&h2, domt_served_start_kit(&config, &domt_h2_by_streams, 1));
-    (void)domt_h2_ask_and_expect(&h2, "GET", "/sleep/1800", 0, NULL, 4000 * MS, 200, "slept\n");
+    domt_h2_begin_nghttp2_client(&h2, domt_served_start_kit(&config, &domt_h2_by_streams, 1));
+    (void)domt_h2_request_and_expect_answer(&h2, "GET", "/sleep/1800", 0, NULL, 4000 * MS, 200,
+                                            "slept\n");
     domt_h2_expect_goaway(&h2, NGHTTP2_NO_ERROR);
     domt_h2_end_client_and_kit(&h2);
 }
@@ -413,15 +414,15 @@ DOMT_TEST(a_stream_behind_the_last_one_is_refused)
     domus_config config;
     size_t size;
 
-    domt_served_write_config(&config);
+    domt_served_init_config(&config);
     config.pace.age_max_ns = 1000 * MS;
     config.pace.age_jitter_percent = 0;
-    domt_h2_begin_client(&h2, domt_served_start_kit(&config, &domt_h2_by_streams, 1));
+    domt_h2_begin_nghttp2_client(&h2, domt_served_start_kit(&config, &domt_h2_by_streams, 1));
     (void)domt_h2_begin_request(&h2, "GET", "/sleep/1800", 0, NULL);
     ck_assert_int_eq(domt_h2_begin_request(&h2, "GET", "/hang", 0, NULL), 3);
     domt_h2_send_output_and_advance(&h2, 1500 * MS);
     domt_h2_send(&h2, packet, sizeof packet - 1);
-    domt_served_advance_silently(h2.kit, 100 * MS);
+    domt_served_advance_kit(h2.kit, 100 * MS);
     const char *got = domus_peer_got(h2.peer, &size);
     ck_assert_ptr_nonnull(memmem(got, size, refused, sizeof refused - 1));
     ck_assert_ptr_nonnull(memmem(got, size, away, sizeof away - 1));
@@ -437,7 +438,7 @@ DOMT_TEST(streams_end_with_their_connection)
         (void)domt_h2_begin_request(&h2, "GET", "/hang", 0, NULL);
     domt_h2_send_output_and_advance(&h2, 0);
     domus_peer_reset(h2.peer);
-    domt_served_advance_silently(h2.kit, 100 * MS);
+    domt_served_advance_kit(h2.kit, 100 * MS);
     ck_assert_uint_eq(domt_served_now.closed, 6);
     domt_h2_end_client(&h2);
     domt_served_end_kit(h2.kit);

@@ -7,7 +7,7 @@
 #define HEAD    9u
 #define PREFACE 24u
 
-static uint32_t read_number(const char *bytes, unsigned count)
+static uint32_t read_big_endian_number(const char *bytes, unsigned count)
 {
     uint32_t value = 0;
 
@@ -16,7 +16,7 @@ static uint32_t read_number(const char *bytes, unsigned count)
     return value;
 }
 
-static void write_number(uint8_t *to, uint32_t value, unsigned count)
+static void write_big_endian_number(uint8_t *to, uint32_t value, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
         to[i] = (uint8_t)(value >> 8 * (count - 1 - i));
@@ -49,7 +49,7 @@ static void record_frame_of_client(domt_h2s *script, const char *head, const cha
                                    uint32_t size)
 {
     uint8_t type = (uint8_t)head[3], flags = (uint8_t)head[4];
-    int32_t id = (int32_t)read_number(head + 5, 4);
+    int32_t id = (int32_t)read_big_endian_number(head + 5, 4);
 
     script->ended += type <= NGHTTP2_HEADERS && (flags & NGHTTP2_FLAG_END_STREAM) != 0;
     if (type == NGHTTP2_HEADERS && id > script->last) {
@@ -60,16 +60,16 @@ static void record_frame_of_client(domt_h2s *script, const char *head, const cha
     } else if (type == NGHTTP2_RST_STREAM) {
         script->resets++;
         script->reset_id = id;
-        script->reset_code = read_number(body, 4);
+        script->reset_code = read_big_endian_number(body, 4);
     } else if (type == NGHTTP2_GOAWAY) {
         script->is_away = true;
-        script->away = read_number(body + 4, 4);
+        script->away = read_big_endian_number(body + 4, 4);
     } else if (type == NGHTTP2_SETTINGS) {
         script->acks += flags & NGHTTP2_FLAG_ACK;
     } else if (type == NGHTTP2_PING) {
         script->pongs++;
     } else if (type == NGHTTP2_WINDOW_UPDATE && id != 0) {
-        script->credit += read_number(body, 4);
+        script->credit += read_big_endian_number(body, 4);
     }
 }
 
@@ -85,16 +85,17 @@ static void read_frames_of_client(domt_h2s *script)
         at = PREFACE;
     }
     while (script->has_preface && size - at >= HEAD &&
-           size - at >= HEAD + read_number(got + at, 3)) {
-        record_frame_of_client(script, got + at, got + at + HEAD, read_number(got + at, 3));
-        at += HEAD + read_number(got + at, 3);
+           size - at >= HEAD + read_big_endian_number(got + at, 3)) {
+        record_frame_of_client(script, got + at, got + at + HEAD,
+                               read_big_endian_number(got + at, 3));
+        at += HEAD + read_big_endian_number(got + at, 3);
     }
     domus_peer_take(script->peer, at);
 }
 
 void domt_h2s_advance_and_read(domt_h2s *script, uint64_t ns)
 {
-    domt_served_advance_silently(script->kit, ns);
+    domt_served_advance_kit(script->kit, ns);
     read_frames_of_client(script);
 }
 
@@ -103,8 +104,8 @@ void domt_h2s_send_frame(domt_h2s *script, uint8_t type, uint8_t flags, int32_t 
 {
     uint8_t head[HEAD] = {[3] = type, [4] = flags};
 
-    write_number(head, (uint32_t)size, 3);
-    write_number(head + 5, (uint32_t)id, 4);
+    write_big_endian_number(head, (uint32_t)size, 3);
+    write_big_endian_number(head + 5, (uint32_t)id, 4);
     (void)domus_peer_send(script->peer, head, HEAD);
     if (size != 0)
         (void)domus_peer_send(script->peer, bytes, size);
@@ -116,7 +117,8 @@ void domt_h2s_answer_stream(domt_h2s *script, int32_t id, const char *body)
     domt_h2s_send_frame(script, NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM, id, body, strlen(body));
 }
 
-void domt_h2s_answer_and_expect(domt_h2s *script, domt_h2c *h2c, int32_t id, const char *body)
+void domt_h2s_answer_and_expect_at_client(domt_h2s *script, domt_h2c *h2c, int32_t id,
+                                          const char *body)
 {
     domt_h2s_answer_stream(script, id, body);
     domt_h2c_expect_answer(h2c, 200, body);
@@ -126,7 +128,7 @@ void domt_h2s_reset_stream(domt_h2s *script, int32_t id, uint32_t code)
 {
     uint8_t body[4];
 
-    write_number(body, code, 4);
+    write_big_endian_number(body, code, 4);
     domt_h2s_send_frame(script, NGHTTP2_RST_STREAM, 0, id, body, sizeof body);
 }
 
@@ -134,7 +136,7 @@ void domt_h2s_send_goaway(domt_h2s *script, int32_t last, uint32_t code)
 {
     uint8_t body[8];
 
-    write_number(body, (uint32_t)last, 4);
-    write_number(body + 4, code, 4);
+    write_big_endian_number(body, (uint32_t)last, 4);
+    write_big_endian_number(body + 4, code, 4);
     domt_h2s_send_frame(script, NGHTTP2_GOAWAY, 0, 0, body, sizeof body);
 }

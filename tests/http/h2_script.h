@@ -55,7 +55,8 @@ void domt_h2s_send_frame(domt_h2s *script, uint8_t type, uint8_t flags, int32_t 
 void domt_h2s_answer_stream(domt_h2s *script, int32_t id, const char *body);
 
 /* Answer a stream with 200 and this body, and check that the client receives this answer. */
-void domt_h2s_answer_and_expect(domt_h2s *script, domt_h2c *h2c, int32_t id, const char *body);
+void domt_h2s_answer_and_expect_at_client(domt_h2s *script, domt_h2c *h2c, int32_t id,
+                                          const char *body);
 
 /* Send RST_STREAM for a stream; or send GOAWAY for the connection. */
 void domt_h2s_reset_stream(domt_h2s *script, int32_t id, uint32_t code);

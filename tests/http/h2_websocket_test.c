@@ -51,7 +51,7 @@ static const domus_http2_options with_sockets = {.websockets = true};
 #define BEHAVIOUR(options)                                                                         \
     {                                                                                              \
         .name = "sockets", .kind = DOMUS_CHANNELS, .on_peer = rows,                                \
-        .on_close = {domt_served_store_close, 0}, .pipeline = &(const domus_pipeline)              \
+        .on_close = {domt_served_count_close_and_error, 0}, .pipeline = &(const domus_pipeline)    \
         {                                                                                          \
             .stages = (const domus_pipeline_stage[])                                               \
             {                                                                                      \
@@ -68,7 +68,7 @@ static const domus_behaviour by_sockets = BEHAVIOUR(&with_sockets), by_none = BE
 static void begin_client_of_service(const domus_behaviour *behaviour)
 {
     requests = 0;
-    domt_h2_begin_client(&h2, domt_served_start_kit(NULL, behaviour, 1));
+    domt_h2_begin_nghttp2_client(&h2, domt_served_start_kit(NULL, behaviour, 1));
     domt_h2_send_output_and_advance(&h2, 0);
 }
 
@@ -82,8 +82,8 @@ static int32_t send_extended_connect(const char *path, const char *protocol)
         "other, chat", NULL};
     int32_t id = domt_h2_begin_request(&h2, "CONNECT", path, 1, fields);
 
-    domt_h2_stream_of(&h2, id)->to_send = 0;
-    domt_h2_stream_of(&h2, id)->holds_end = true;
+    domt_h2_stream_of_id(&h2, id)->to_send = 0;
+    domt_h2_stream_of_id(&h2, id)->holds_end = true;
     return id;
 }
 
@@ -99,7 +99,7 @@ static void send_data_on_stream(int32_t id, const char *bytes, size_t size)
 
 static void expect_bytes_of_stream(int32_t id, const char *what, size_t size)
 {
-    const domt_h2_stream *stream = domt_h2_stream_of(&h2, id);
+    const domt_h2_stream *stream = domt_h2_stream_of_id(&h2, id);
 
     ck_assert_int_eq(stream->status, 200);
     ck_assert_uint_eq(stream->size, size);
@@ -122,17 +122,17 @@ DOMT_TEST(a_stream_becomes_a_websocket)
     send_data_on_stream(id, text + 3, sizeof text - 4);
     domt_h2_send_output_and_advance(&h2, 0);
     expect_bytes_of_stream(id, HEARD HEARD, 8);
-    ck_assert(!domt_h2_stream_of(&h2, id)->ended);
+    ck_assert(!domt_h2_stream_of_id(&h2, id)->ended);
     send_data_on_stream(id, goodbye, sizeof goodbye - 1);
     domt_h2_send_output_and_advance(&h2, 0);
     expect_bytes_of_stream(id, HEARD HEARD "\x88\x02\x03\xe8", 12);
-    ck_assert(domt_h2_stream_of(&h2, id)->ended);
+    ck_assert(domt_h2_stream_of_id(&h2, id)->ended);
     ck_assert_int_eq(domt_served_now.close_error, 0);
     domt_h2_end_client_and_kit(&h2);
 }
 
 /* Bytes behind a CONNECT, in the same piece, are kept until the answer to it is sent. */
-DOMT_TEST(early_bytes_are_heard)
+DOMT_TEST(bytes_behind_a_connect_are_heard_by_the_websocket)
 {
     begin_client_of_service(&by_sockets);
     int32_t id = send_extended_connect("/socket", "websocket");
@@ -145,7 +145,7 @@ DOMT_TEST(early_bytes_are_heard)
 
 /* If the answer refuses the WebSocket, the early bytes are not read as a request, whatever they
  * contain. */
-DOMT_TEST(early_bytes_are_no_request)
+DOMT_TEST(bytes_behind_a_refused_connect_are_no_request)
 {
     static const char request[] = "GET /other HTTP/1.1\r\nHost: a\r\n\r\n";
     static const char *const paths[] = {"/none", "/plain"};
@@ -160,21 +160,21 @@ DOMT_TEST(early_bytes_are_no_request)
         domt_h2_send_output_and_advance(&h2, 0);
         domt_h2_expect_reset(&h2, id, NGHTTP2_NO_ERROR);
         ck_assert_uint_eq(requests, 1);
-        id = domt_h2_ask_and_expect(&h2, "GET", "/plain", 0, NULL, 0, 200, "plain");
+        id = domt_h2_request_and_expect_answer(&h2, "GET", "/plain", 0, NULL, 0, 200, "plain");
         ck_assert_uint_eq(requests, 2);
         domt_h2_end_client_and_kit(&h2);
     }
 }
 
 /* The window of the stream bounds early bytes: only so many come before the answer. */
-DOMT_TEST(early_bytes_are_bounded)
+DOMT_TEST(bytes_behind_a_connect_are_bounded)
 {
-    domt_h2_begin_client(&h2, domt_served_start_kit(NULL, &domt_h2_by_small, 1));
+    domt_h2_begin_nghttp2_client(&h2, domt_served_start_kit(NULL, &domt_h2_by_small, 1));
     domt_h2_send_output_and_advance(&h2, 0);
     int32_t id = send_extended_connect("/hang", "websocket");
-    domt_h2_stream_of(&h2, id)->to_send = DOMT_H2_SMALL_WINDOW + 3000;
+    domt_h2_stream_of_id(&h2, id)->to_send = DOMT_H2_SMALL_WINDOW + 3000;
     domt_h2_send_output_and_advance(&h2, 100 * MS);
-    ck_assert_uint_eq(domt_h2_stream_of(&h2, id)->to_send, 3000);
+    ck_assert_uint_eq(domt_h2_stream_of_id(&h2, id)->to_send, 3000);
     domt_h2_end_client_and_kit(&h2);
 }
 
@@ -185,7 +185,7 @@ static const domus_pipeline wide_pipeline = {
         {&domus_http2_stage, &wide}, {&domus_http_stage, &domt_served_whole}, {NULL, NULL}}};
 
 /* More early bytes than one buffer holds (1 MiB) wait for the answer, and all of them come. */
-DOMT_TEST(many_early_bytes_are_heard)
+DOMT_TEST(more_bytes_behind_a_connect_than_a_buffer_holds_are_heard)
 {
     const domus_behaviour by_lines = {.name = "lines",
                                       .kind = DOMUS_CHANNELS,
@@ -202,12 +202,12 @@ DOMT_TEST(many_early_bytes_are_heard)
         send_data_on_stream(id, lines, sizeof lines);
     for (unsigned i = 0; i < 200; i++)
         domt_h2_send_output_and_advance(&h2, 10 * MS);
-    ck_assert_int_eq(domt_h2_stream_of(&h2, id)->status, 200);
-    ck_assert_uint_eq(domt_h2_stream_of(&h2, id)->size, 80 * sizeof lines);
+    ck_assert_int_eq(domt_h2_stream_of_id(&h2, id)->status, 200);
+    ck_assert_uint_eq(domt_h2_stream_of_id(&h2, id)->size, 80 * sizeof lines);
     domt_h2_end_client_and_kit(&h2);
 }
 
-DOMT_TEST(what_is_no_websocket_is_refused)
+DOMT_TEST(connects_for_no_websocket_are_refused)
 {
     static const struct {
         const domus_behaviour *of;
@@ -229,7 +229,7 @@ DOMT_TEST(what_is_no_websocket_is_refused)
 }
 
 /* The pseudo field :protocol is only allowed with CONNECT. */
-DOMT_TEST(other_methods_have_no_protocol)
+DOMT_TEST(the_field_protocol_is_refused_with_other_methods)
 {
     begin_client_of_service(&by_sockets);
     int32_t id = domt_h2_begin_request(&h2, "GET", "/plain", 0,
@@ -273,9 +273,9 @@ DOMT_TEST(wrong_frames_end_the_stream_alone)
     domt_h2_send_output_and_advance(&h2, 0);
     send_data_on_stream(id, "\x81\x02hi", 4);
     domt_h2_send_output_and_advance(&h2, 0);
-    ck_assert_mem_eq(domt_h2_stream_of(&h2, id)->text + 2, "\x03\xea", 2);
-    ck_assert(domt_h2_stream_of(&h2, id)->ended);
-    id = domt_h2_ask_and_expect(&h2, "GET", "/plain", 0, NULL, 0, 200, "plain");
+    ck_assert_mem_eq(domt_h2_stream_of_id(&h2, id)->text + 2, "\x03\xea", 2);
+    ck_assert(domt_h2_stream_of_id(&h2, id)->ended);
+    id = domt_h2_request_and_expect_answer(&h2, "GET", "/plain", 0, NULL, 0, 200, "plain");
     ck_assert(!h2.is_away);
     domt_h2_end_client_and_kit(&h2);
 }

@@ -15,23 +15,23 @@
 static domus_testkit *kit;
 
 /* Start a service whose configuration a function of the test has changed. */
-static void start_changed_service(const domus_behaviour *behaviour,
-                                  void (*change)(domus_config *config))
+static void start_service_with_changed_config(const domus_behaviour *behaviour,
+                                              void (*change)(domus_config *config))
 {
     domus_config config;
 
-    domt_served_write_config(&config);
+    domt_served_init_config(&config);
     if (change != NULL)
         change(&config);
     kit = domt_served_start_kit(&config, behaviour, 1);
 }
 
 /* Start a service whose configuration was changed, and let a peer send this text. */
-static domus_peer *start_changed_service_and_send(const domus_behaviour *behaviour,
-                                                  void (*change)(domus_config *config),
-                                                  const char *text)
+static domus_peer *start_changed_service_and_send_text(const domus_behaviour *behaviour,
+                                                       void (*change)(domus_config *config),
+                                                       const char *text)
 {
-    start_changed_service(behaviour, change);
+    start_service_with_changed_config(behaviour, change);
     domus_peer *peer = domt_served_connect_peer(kit);
     domt_served_send_text(peer, text);
     return peer;
@@ -64,10 +64,10 @@ DOMT_TEST(a_head_that_is_not_whole_in_time_gets_408)
     static const char *const begun[] = {"G", "GET /now HTTP/1.1\r\n",
                                         "GET /now HTTP/1.1\r\nHost: a\r\n", "\r\nGE", NOW "G"};
 
-    start_changed_service(&domt_served_by_whole, NULL);
+    start_service_with_changed_config(&domt_served_by_whole, NULL);
     for (size_t i = 0; i < sizeof begun / sizeof begun[0]; i++) {
         domus_peer *peer = domt_served_connect_peer(kit);
-        domt_served_advance_silently(kit, 3 * SECOND);
+        domt_served_advance_kit(kit, 3 * SECOND);
         domt_served_send_text(peer, begun[i]);
         if (strncmp(begun[i], NOW, strlen(NOW)) == 0)
             domt_served_expect_text(kit, peer, GOT);
@@ -79,10 +79,10 @@ DOMT_TEST(a_head_that_is_not_whole_in_time_gets_408)
 
 DOMT_TEST(bytes_that_drip_bring_a_head_no_time)
 {
-    domus_peer *peer =
-        start_changed_service_and_send(&domt_served_by_whole, NULL, "GET /now HTTP/1.1\r\nX: ");
+    domus_peer *peer = start_changed_service_and_send_text(&domt_served_by_whole, NULL,
+                                                           "GET /now HTTP/1.1\r\nX: ");
     for (uint32_t i = 0; i < 99; i++) {
-        domt_served_advance_silently(kit, 100 * MS);
+        domt_served_advance_kit(kit, 100 * MS);
         domt_served_send_text(peer, "x");
     }
     expect_text_and_end_after(peer, 50 * MS, DOMT_SERVED_408);
@@ -91,14 +91,14 @@ DOMT_TEST(bytes_that_drip_bring_a_head_no_time)
 
 DOMT_TEST(each_head_has_its_own_time)
 {
-    start_changed_service(&domt_served_by_whole, NULL);
+    start_service_with_changed_config(&domt_served_by_whole, NULL);
     domus_peer *peer = domt_served_connect_peer(kit);
     for (uint32_t i = 0; i < 4; i++) {
         domt_served_send_text(peer, "GET /now HTTP/1.1\r\n");
-        domt_served_advance_silently(kit, 6 * SECOND);
+        domt_served_advance_kit(kit, 6 * SECOND);
         domt_served_send_text(peer, "Host: a\r\n\r\nGET /now");
         domt_served_expect_text(kit, peer, GOT);
-        domt_served_advance_silently(kit, 6 * SECOND);
+        domt_served_advance_kit(kit, 6 * SECOND);
         domt_served_send_text(peer, " HTTP/1.1\r\nHost: a\r\n\r\n");
         domt_served_expect_text(kit, peer, GOT);
         ck_assert_int_eq(domus_peer_expect_nothing(peer, 20 * SECOND), 0);
@@ -124,7 +124,7 @@ DOMT_TEST(idle_connections_without_a_request_end_in_silence)
 {
     static const char *const sent[] = {"", "\r", "\r\n", NOW};
 
-    start_changed_service(&domt_served_by_whole, shorten_idle_timeout);
+    start_service_with_changed_config(&domt_served_by_whole, shorten_idle_timeout);
     for (size_t i = 0; i < sizeof sent / sizeof sent[0]; i++) {
         domus_peer *peer = domt_served_connect_peer(kit);
         domt_served_send_text(peer, sent[i]);
@@ -139,18 +139,18 @@ DOMT_TEST(idle_connections_without_a_request_end_in_silence)
  * there is no 408. */
 DOMT_TEST(empty_lines_that_drip_end_in_silence_when_the_head_is_late)
 {
-    start_changed_service(&domt_served_by_whole, NULL);
+    start_service_with_changed_config(&domt_served_by_whole, NULL);
     domus_peer *peer = domt_served_connect_peer(kit);
     for (uint32_t i = 0; i < 7; i++) {
         domt_served_send_text(peer, i % 2 == 0 ? "\r\n" : "\r");
-        domt_served_advance_silently(kit, SECOND);
+        domt_served_advance_kit(kit, SECOND);
         domt_served_send_text(peer, i % 2 == 0 ? "" : "\n");
     }
     expect_text_and_end_after(peer, 2900 * MS, "");
     peer = domt_served_connect_peer(kit);
     domt_served_send_text(peer, NOW "\r\n");
     domt_served_expect_text(kit, peer, GOT);
-    domt_served_advance_silently(kit, 5 * SECOND);
+    domt_served_advance_kit(kit, 5 * SECOND);
     domt_served_send_text(peer, "\r\nG");
     expect_text_and_end_after(peer, 4900 * MS, DOMT_SERVED_408);
     domt_served_end_kit(kit);
@@ -165,7 +165,7 @@ DOMT_TEST(the_idle_time_out_is_answered_within_a_request)
                                                         &domt_served_by_streams};
 
     for (size_t b = 0; b < 2; b++) {
-        start_changed_service(behaviours[b], set_idle_timeout_alone);
+        start_service_with_changed_config(behaviours[b], set_idle_timeout_alone);
         for (size_t i = 0; i < sizeof begun / sizeof begun[0]; i++) {
             domus_peer *peer = domt_served_connect_peer(kit);
             domt_served_send_text(peer, begun[i]);
@@ -186,7 +186,7 @@ static domus_peer *drip_body(const char *begin, uint32_t size, uint64_t every_ns
     bytes[size] = '\0';
     domt_served_send_text(peer, begin);
     for (uint32_t i = 0; i < count; i++) {
-        domt_served_advance_silently(kit, every_ns);
+        domt_served_advance_kit(kit, every_ns);
         size_t got;
         (void)domus_peer_got(peer, &got);
         if (got != 0 || domus_peer_has_end(peer))
@@ -207,7 +207,7 @@ DOMT_TEST(a_body_that_is_too_slow_gets_408)
                                                         &domt_served_by_streams};
 
     for (size_t b = 0; b < 2; b++) {
-        start_changed_service(behaviours[b], NULL);
+        start_service_with_changed_config(behaviours[b], NULL);
         for (size_t i = 0; i < 2; i++) {
             uint64_t from_ns = domus_testkit_now_ns(kit);
             domus_peer *peer = drip_body(begun[i], 50, SECOND, 1000);
@@ -226,22 +226,22 @@ DOMT_TEST(a_body_that_is_too_slow_gets_408)
     }
 }
 
-DOMT_TEST(a_burst_does_not_pay_for_silence)
+DOMT_TEST(a_burst_of_a_body_does_not_pay_for_silence)
 {
-    start_changed_service(&domt_served_by_streams, NULL);
+    start_service_with_changed_config(&domt_served_by_streams, NULL);
     domus_peer *peer = drip_body(LONG_BODY("/bytes"), 2000, MS, 40);
     expect_text_and_end_after(peer, 9900 * MS, DOMT_SERVED_408);
     domt_served_end_kit(kit);
 }
 
-DOMT_TEST(a_body_that_is_fast_enough_takes_as_long_as_it_takes)
+DOMT_TEST(a_body_that_is_fast_enough_may_last_any_time)
 {
-    start_changed_service(&domt_served_by_streams, NULL);
+    start_service_with_changed_config(&domt_served_by_streams, NULL);
     domus_peer *peer = drip_body(LONG_BODY("/bytes"), 1000, 9 * SECOND, 100);
     domt_served_expect_text(kit, peer, DOMT_SERVED_OK("7", "100000\n"));
     domus_peer_close(peer);
     domt_served_end_kit(kit);
-    start_changed_service(&domt_served_by_whole, NULL);
+    start_service_with_changed_config(&domt_served_by_whole, NULL);
     peer = drip_body(LONG_BODY("/bytes"), 1000, 9 * SECOND, 100);
     domt_served_expect_text(kit, peer, DOMT_SERVED_OK("7", "100000\n"));
     domus_peer_close(peer);
@@ -250,8 +250,8 @@ DOMT_TEST(a_body_that_is_fast_enough_takes_as_long_as_it_takes)
 
 DOMT_TEST(a_body_that_nobody_reads_is_not_late)
 {
-    domus_peer *peer =
-        start_changed_service_and_send(&domt_served_by_streams, NULL, LONG_BODY("/sleep/60000"));
+    domus_peer *peer = start_changed_service_and_send_text(&domt_served_by_streams, NULL,
+                                                           LONG_BODY("/sleep/60000"));
     domt_served_expect_text(kit, peer, DOMT_SERVED_OK("6", "slept\n"));
     /* the rest of the body is skipped now, and its time-out runs again */
     ck_assert_int_eq(domus_peer_expect_nothing(peer, 9900 * MS), 0);
@@ -262,8 +262,8 @@ DOMT_TEST(a_body_that_nobody_reads_is_not_late)
 
 DOMT_TEST(whoever_reads_a_late_body_may_answer)
 {
-    domus_peer *peer =
-        start_changed_service_and_send(&domt_served_by_streams, NULL, LONG_BODY("/read") "abc");
+    domus_peer *peer = start_changed_service_and_send_text(&domt_served_by_streams, NULL,
+                                                           LONG_BODY("/read") "abc");
     expect_text_and_end_after(peer, 9900 * MS, DOMT_SERVED_LAST("15", "read ETIMEDOUT\n"));
     ck_assert_int_eq(domt_served_now.close_error, 0);
     /* the handler fails with the same errno, although no peer is late */
@@ -278,7 +278,7 @@ DOMT_TEST(whoever_reads_a_late_body_may_answer)
 
 DOMT_TEST(late_requests_are_answered_behind_those_before)
 {
-    domus_peer *peer = start_changed_service_and_send(
+    domus_peer *peer = start_changed_service_and_send_text(
         &domt_served_by_whole, NULL, "GET /sleep/15000 HTTP/1.1\r\nHost: a\r\n\r\n" NOW "GET");
     expect_text_and_end_after(peer, 14900 * MS, DOMT_SERVED_OK("6", "slept\n") GOT DOMT_SERVED_408);
     domt_served_end_kit(kit);
@@ -288,11 +288,11 @@ DOMT_TEST(late_requests_are_answered_behind_those_before)
  * time-out. */
 DOMT_TEST(answers_that_never_come_do_not_keep_a_late_peer)
 {
-    domus_peer *peer = start_changed_service_and_send(&domt_served_by_whole, shorten_idle_timeout,
-                                                      "GET /hang HTTP/1.1\r\nHost: a\r\n\r\nGET");
+    domus_peer *peer = start_changed_service_and_send_text(
+        &domt_served_by_whole, shorten_idle_timeout, "GET /hang HTTP/1.1\r\nHost: a\r\n\r\nGET");
     ck_assert_int_eq(domus_peer_expect_nothing(peer, 9900 * MS), 0);
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
-    domt_served_advance_silently(kit, SECOND);
+    domt_served_advance_kit(kit, SECOND);
     ck_assert_int_eq(domt_served_now.close_error, -ETIMEDOUT);
     domus_peer_close(peer);
     domt_served_end_kit(kit);
@@ -306,11 +306,11 @@ static void shorten_send_timeout(domus_config *config)
 
 DOMT_TEST(a_late_peer_that_does_not_read_is_reset)
 {
-    start_changed_service(&domt_served_by_whole, shorten_send_timeout);
+    start_service_with_changed_config(&domt_served_by_whole, shorten_send_timeout);
     domus_peer *peer = domt_served_connect_peer(kit);
     domus_peer_pause(peer);
     domt_served_send_text(peer, "GET /give/3000000 HTTP/1.1\r\nHost: a\r\n\r\nGET");
-    domt_served_advance_silently(kit, 8 * SECOND);
+    domt_served_advance_kit(kit, 8 * SECOND);
     ck_assert_uint_eq(domt_served_now.closed, 1);
     ck_assert_int_eq(domt_served_now.close_error, -ETIMEDOUT);
     domus_peer_resume(peer);
@@ -325,10 +325,10 @@ static void set_min_rate(domus_config *config)
     config->pace.rate_grace_ns = 2 * SECOND;
 }
 
-DOMT_TEST(the_rate_of_all_messages_is_answered_too)
+DOMT_TEST(a_head_below_the_rate_of_all_messages_gets_408_too)
 {
-    domus_peer *peer = start_changed_service_and_send(&domt_served_by_whole, set_min_rate,
-                                                      "GET /now HTTP/1.1\r\n");
+    domus_peer *peer = start_changed_service_and_send_text(&domt_served_by_whole, set_min_rate,
+                                                           "GET /now HTTP/1.1\r\n");
     ck_assert_int_eq(domus_peer_expect_nothing(peer, 1900 * MS), 0);
     ck_assert_int_eq(domus_peer_expect(peer, DOMT_SERVED_408, strlen(DOMT_SERVED_408), 3 * SECOND),
                      0);
@@ -349,11 +349,11 @@ static void shorten_head_timeout(domus_config *config)
 }
 
 /* The time-out of a head that has begun is suspended while the service does not read. */
-DOMT_TEST(time_stands_still_while_nothing_is_read)
+DOMT_TEST(the_time_out_of_a_head_stands_still_while_nothing_is_read)
 {
     domus_peer *peer =
-        start_changed_service_and_send(&domt_served_by_whole, shorten_head_timeout,
-                                       "GET /halt/8000 HTTP/1.1\r\nHost: a\r\n\r\nGET");
+        start_changed_service_and_send_text(&domt_served_by_whole, shorten_head_timeout,
+                                            "GET /halt/8000 HTTP/1.1\r\nHost: a\r\n\r\nGET");
     ck_assert_int_eq(domus_peer_expect_nothing(peer, 8 * SECOND), 0);
     domt_served_expect_text(kit, peer, DOMT_SERVED_OK("7", "halted\n"));
     expect_text_and_end_after(peer, 1700 * MS, DOMT_SERVED_408);
@@ -361,14 +361,14 @@ DOMT_TEST(time_stands_still_while_nothing_is_read)
 }
 
 /* While the service does not read, the rest of a head cannot come, and the time does not count. */
-DOMT_TEST(time_in_which_nothing_is_read_does_not_count)
+DOMT_TEST(time_in_which_requests_wait_does_not_count_for_a_head)
 {
     domus_peer *peer =
-        start_changed_service_and_send(&domt_served_by_whole, set_one_request_at_a_time,
-                                       "GET /sleep/9000 HTTP/1.1\r\nHost: a\r\n\r\n");
-    domt_served_advance_silently(kit, 100 * MS);
+        start_changed_service_and_send_text(&domt_served_by_whole, set_one_request_at_a_time,
+                                            "GET /sleep/9000 HTTP/1.1\r\nHost: a\r\n\r\n");
+    domt_served_advance_kit(kit, 100 * MS);
     domt_served_send_text(peer, "GET /now HTTP/1.1\r\n");
-    domt_served_advance_silently(kit, 8 * SECOND);
+    domt_served_advance_kit(kit, 8 * SECOND);
     domt_served_expect_text(kit, peer, DOMT_SERVED_OK("6", "slept\n"));
     expect_text_and_end_after(peer, 1800 * MS, DOMT_SERVED_408);
     domt_served_end_kit(kit);

@@ -19,7 +19,7 @@
 static const domi_http_rate rate = {.token_us = 1000, .full_us = 3000};
 
 /* Make a hash that leads to this set of buckets, with this mark. */
-static uint64_t make_hash(uint64_t set, uint64_t mark)
+static uint64_t make_hash_of_set_and_mark(uint64_t set, uint64_t mark)
 {
     return mark << 44 | set;
 }
@@ -62,18 +62,18 @@ DOMT_TEST(a_set_gives_up_the_bucket_nearest_to_full)
     /* all buckets of one set are used; the one of mark 5 is the fullest */
     for (uint64_t mark = 2; mark <= 9; mark++) {
         for (int n = 0; n < (mark == 5 ? 1 : 3); n++)
-            ck_assert(has_taken_token(buckets, make_hash(1, mark), 1000000));
+            ck_assert(has_taken_token(buckets, make_hash_of_set_and_mark(1, mark), 1000000));
     }
     /* this bucket lies in another set, so no bucket of the first set is given up */
-    ck_assert(has_taken_token(buckets, make_hash(0, 99), 1000000));
-    ck_assert(has_taken_token(buckets, make_hash(1, 10), 1000000));
+    ck_assert(has_taken_token(buckets, make_hash_of_set_and_mark(0, 99), 1000000));
+    ck_assert(has_taken_token(buckets, make_hash_of_set_and_mark(1, 10), 1000000));
     for (uint64_t mark = 2; mark <= 9; mark++) {
         if (mark != 5)
-            ck_assert(!has_taken_token(buckets, make_hash(1, mark), 1000000));
+            ck_assert(!has_taken_token(buckets, make_hash_of_set_and_mark(1, mark), 1000000));
     }
     for (int n = 0; n < 3; n++) /* mark 5 gets a new, full bucket in place of the one of mark 10 */
-        ck_assert(has_taken_token(buckets, make_hash(1, 5), 1000000));
-    ck_assert(!has_taken_token(buckets, make_hash(1, 5), 1000000));
+        ck_assert(has_taken_token(buckets, make_hash_of_set_and_mark(1, 5), 1000000));
+    ck_assert(!has_taken_token(buckets, make_hash_of_set_and_mark(1, 5), 1000000));
     domi_http_buckets_free(buckets);
 }
 
@@ -140,7 +140,7 @@ static int status_of_request_from(domus_testkit *kit, const char *from, const ch
     int status = 0;
 
     (void)snprintf(request, sizeof request, "GET /now HTTP/1.1\r\nHost: a\r\n%s\r\n", fields);
-    const char *got = domt_chained_answer_of_bytes(kit, from, request);
+    const char *got = domt_chained_answer_to_bytes(kit, from, request);
     ck_assert_int_eq(sscanf(got, "HTTP/1.1 %d", &status), 1);
     return status;
 }
@@ -153,16 +153,16 @@ DOMT_TEST(each_address_has_its_own_bucket)
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(status_of_request_from(kit, "10.0.0.1:0", ""), 200);
     ck_assert_str_eq(
-        domt_chained_answer_of_bytes(kit, "10.0.0.1:0", "GET /now HTTP/1.1\r\nHost: a\r\n\r\n"),
+        domt_chained_answer_to_bytes(kit, "10.0.0.1:0", "GET /now HTTP/1.1\r\nHost: a\r\n\r\n"),
         "HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\n"
         "RateLimit-Policy: \"default\";q=3;w=30\r\nRateLimit: \"default\";r=0;t=10\r\n"
         "Retry-After: 10\r\n\r\n");
     ck_assert_str_eq(
-        domt_chained_answer_of_bytes(kit, "10.0.0.2:0", "GET /now HTTP/1.1\r\nHost: a\r\n\r\n"),
+        domt_chained_answer_to_bytes(kit, "10.0.0.2:0", "GET /now HTTP/1.1\r\nHost: a\r\n\r\n"),
         "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n"
         "RateLimit-Policy: \"default\";q=3;w=30\r\nRateLimit: \"default\";r=2;t=10\r\n"
         "\r\nnow\n");
-    domt_served_advance_silently(kit, 10 * DOMT_SERVED_S);
+    domt_served_advance_kit(kit, 10 * DOMT_SERVED_S);
     ck_assert_int_eq(status_of_request_from(kit, "10.0.0.1:0", ""), 200);
     ck_assert_int_eq(status_of_request_from(kit, "10.0.0.1:0", ""), 429);
     end_chain_and_limit(kit, &limit);
@@ -185,7 +185,7 @@ DOMT_TEST(another_limit_may_be_set_while_one_holds)
     for (int i = 0; i < 2; i++)
         ck_assert_int_eq(status_of_request_from(kit, "10.0.0.1:0", ""), 200);
     ck_assert_str_eq(
-        domt_chained_answer_of_bytes(kit, "10.0.0.1:0", "GET /now HTTP/1.1\r\nHost: a\r\n\r\n"),
+        domt_chained_answer_to_bytes(kit, "10.0.0.1:0", "GET /now HTTP/1.1\r\nHost: a\r\n\r\n"),
         "HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\n"
         "RateLimit-Policy: \"default\";q=4;w=240\r\n"
         "RateLimit: \"default\";r=0;t=60\r\nRetry-After: 60\r\n\r\n");
@@ -216,10 +216,10 @@ DOMT_TEST(a_rate_that_changes_is_read_whole)
     domi_http_rate seen = {0};
     pthread_t setter;
 
-    ck_assert(!domi_http_read_rate_that_was_set(buckets, &seen));
+    ck_assert(!domi_http_read_rate_set_at_runtime(buckets, &seen));
     ck_assert_int_eq(pthread_create(&setter, NULL, set_rates_one_after_the_other, buckets), 0);
     while (seen.token_us < 200000) {
-        if (domi_http_read_rate_that_was_set(buckets, &seen))
+        if (domi_http_read_rate_set_at_runtime(buckets, &seen))
             ck_assert_uint_eq(seen.full_us, 3 * seen.token_us);
     }
     ck_assert_int_eq(pthread_join(setter, NULL), 0);
@@ -228,7 +228,7 @@ DOMT_TEST(a_rate_that_changes_is_read_whole)
     domi_http_buckets_free(buckets);
 }
 
-DOMT_TEST(networks_share_a_bucket)
+DOMT_TEST(addresses_of_one_ipv6_network_share_a_bucket)
 {
     domus_http_limit limit = {.count = 1, .period_ns = 60000000000, .proxies = 1};
     domus_testkit *kit = start_chain_with_limit(&limit);

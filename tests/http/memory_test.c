@@ -23,12 +23,12 @@ static domt_codec_work make_work_of_stage(const domus_http_options *options, con
     return (domt_codec_work){{&domus_http_stage, options}, answer_with_hello, bytes, size, step};
 }
 
-static void fail_each_allocation(const domus_http_options *options, const char *bytes, size_t size,
-                                 size_t step)
+static void fail_each_allocation_of_stage(const domus_http_options *options, const char *bytes,
+                                          size_t size, size_t step)
 {
     domt_codec_work work = make_work_of_stage(options, bytes, size, step);
 
-    domt_fail_each_allocation(domt_codec_run_work, &work);
+    domt_fail_each_allocation(domt_codec_decode_as_work_says, &work);
 }
 
 DOMT_TEST(each_memory_failure_while_decoding_is_returned)
@@ -38,15 +38,15 @@ DOMT_TEST(each_memory_failure_while_decoding_is_returned)
     static const char small[] = HEAD "Content-Length: 5\r\n\r\nhello";
     static char large[60000] = HEAD "Expect: 100-continue\r\nContent-Length: 50000\r\n\r\n";
 
-    fail_each_allocation(NULL, chunks, sizeof chunks - 1, 1000);
-    fail_each_allocation(NULL, chunks, sizeof chunks - 1, 3);
-    fail_each_allocation(&streams, chunks, sizeof chunks - 1, 7);
-    fail_each_allocation(NULL, small, sizeof small - 1, 7);
-    fail_each_allocation(NULL, large, strlen(large) + 50000, 1000);
-    fail_each_allocation(&streams, large, strlen(large) + 50000, 10000);
+    fail_each_allocation_of_stage(NULL, chunks, sizeof chunks - 1, 1000);
+    fail_each_allocation_of_stage(NULL, chunks, sizeof chunks - 1, 3);
+    fail_each_allocation_of_stage(&streams, chunks, sizeof chunks - 1, 7);
+    fail_each_allocation_of_stage(NULL, small, sizeof small - 1, 7);
+    fail_each_allocation_of_stage(NULL, large, strlen(large) + 50000, 1000);
+    fail_each_allocation_of_stage(&streams, large, strlen(large) + 50000, 10000);
 }
 
-static int build_texts_and_fields(void *context)
+static int append_20_fields(void *context)
 {
     domus_appender fields = {0};
     domus_slice made;
@@ -61,14 +61,14 @@ static int build_texts_and_fields(void *context)
 
 DOMT_TEST(each_memory_failure_while_building_is_returned)
 {
-    domt_fail_each_allocation(build_texts_and_fields, NULL);
+    domt_fail_each_allocation(append_20_fields, NULL);
 }
 
 static size_t size_of_greatest_block(const domus_http_options *options, const char *bytes)
 {
     domt_codec_work work = make_work_of_stage(options, bytes, strlen(bytes), 1000);
 
-    return domt_largest_allocated_block(domt_codec_run_work, &work);
+    return domt_largest_allocated_block(domt_codec_decode_as_work_says, &work);
 }
 
 DOMT_TEST(announced_length_takes_no_memory)

@@ -265,7 +265,7 @@ DOMT_TEST(responses_are_decoded)
           "close)\n");
 }
 
-DOMT_TEST(responses_end_as_what_was_asked)
+DOMT_TEST(end_of_a_response_depends_on_the_method_of_its_request)
 {
     HOLDS(&client, "HGHG",
           "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"
@@ -339,7 +339,7 @@ DOMT_TEST(extensions_of_chunks_are_passed_over)
         bytes, sizeof(bytes) - 1, "EPROTO " #status                                                \
     }
 
-DOMT_TEST(wrong_extensions_are_refused)
+DOMT_TEST(wrong_extensions_of_chunks_are_refused)
 {
     static const struct {
         const char *bytes;

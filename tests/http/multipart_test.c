@@ -237,7 +237,7 @@ typedef struct limit {
     domus_http_multipart_limits limits;
 } limit;
 
-static bool is_emsgsize_with_words(const char *trace, const char *wrong)
+static bool does_trace_end_in_emsgsize(const char *trace, const char *wrong)
 {
     const char *error = strstr(trace, "EMSGSIZE ");
 
@@ -313,7 +313,7 @@ DOMT_TEST(limits_of_multipart_are_exact)
             ck_assert_msg(strstr(trace, "EMSGSIZE") == NULL, "row %zu: %s", i, trace);
             size = write_repeated(bytes, is->before, is->byte, is->most + 1, is->after);
             trace = domt_multipart_trace_of_bytes(TYPE, limits, bytes, size, 0, step);
-            ck_assert_msg(is_emsgsize_with_words(trace, is->wrong), "row %zu: %s", i, trace);
+            ck_assert_msg(does_trace_end_in_emsgsize(trace, is->wrong), "row %zu: %s", i, trace);
         }
     }
 }
@@ -330,9 +330,9 @@ DOMT_TEST(parts_are_counted_against_the_limit)
         memcpy(bytes + count * part, END, sizeof END);
         size_t size = count * part + strlen(END);
         const char *trace = domt_multipart_trace_of_bytes(TYPE, &three, bytes, size, 0, 0);
-        ck_assert_int_eq(is_emsgsize_with_words(trace, "too many parts"), count > 3);
+        ck_assert_int_eq(does_trace_end_in_emsgsize(trace, "too many parts"), count > 3);
         trace = domt_multipart_trace_of_bytes(TYPE, NULL, bytes, size, 0, 7);
-        ck_assert_int_eq(is_emsgsize_with_words(trace, "too many parts"), count > 64);
+        ck_assert_int_eq(does_trace_end_in_emsgsize(trace, "too many parts"), count > 64);
     }
 }
 

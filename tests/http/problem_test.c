@@ -54,7 +54,7 @@ DOMT_TEST(problem_details_are_json)
 }
 
 /* Returns whether the first `size` bytes of a JSON text end between two escapes. */
-static bool ends_between_escapes(const char *text, size_t size)
+static bool is_cut_between_escapes(const char *text, size_t size)
 {
     size_t at = 0;
 
@@ -94,7 +94,7 @@ DOMT_TEST(any_bytes_become_a_json_string)
             size_t less =
                 domi_http_escape_text_for_json(rows[i][0], strlen(rows[i][0]), text, room);
             ck_assert_uint_le(less, room);
-            ck_assert(ends_between_escapes(rows[i][1], less));
+            ck_assert(is_cut_between_escapes(rows[i][1], less));
             ck_assert_mem_eq(text, rows[i][1], less);
         }
     }
@@ -119,8 +119,8 @@ DOMT_TEST(errors_without_a_body_get_one)
     domus_testkit *kit = domt_chained_start_kit(&domt_chained, parts);
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        ck_assert_str_eq(domt_chained_answer_of_request(kit, rows[i][0], ""), rows[i][1]);
-    ck_assert_str_eq(domt_chained_answer_of_bytes(kit, NULL, "GET  / HTTP/1.1\r\n\r\n"),
+        ck_assert_str_eq(domt_chained_answer_to_request(kit, rows[i][0], ""), rows[i][1]);
+    ck_assert_str_eq(domt_chained_answer_to_bytes(kit, NULL, "GET  / HTTP/1.1\r\n\r\n"),
                      "HTTP/1.1 400 Bad Request\r\nContent-Length: 37\r\nConnection: close\r\n"
                      "Content-Type: application/problem+json\r\n\r\n{\"title\":\"Bad "
                      "Request\",\"status\":400}\n");
@@ -133,11 +133,11 @@ DOMT_TEST(problem_details_name_their_request)
     const domus_http_step parts[] = {
         {&domus_http_request_id, NULL}, {&domus_http_problems, &options}, {NULL, NULL}};
     domus_testkit *kit = domt_chained_start_kit(&domt_chained, parts);
-    const char *got = domt_chained_answer_of_request(kit, "GET /fail", "X-Request-Id: me\r\n");
+    const char *got = domt_chained_answer_to_request(kit, "GET /fail", "X-Request-Id: me\r\n");
 
     ck_assert_ptr_nonnull(
         strstr(got, "{\"title\":\"Not Found\",\"request_id\":\"me\",\"status\":404}\n"));
-    got = domt_chained_answer_of_request(kit, "GET /problem", "X-Request-Id: me\r\n");
+    got = domt_chained_answer_to_request(kit, "GET /problem", "X-Request-Id: me\r\n");
     ck_assert_ptr_nonnull(strstr(got, "{\"title\":\"Forbidden\",\"detail\":\"no\",\"of\":1,"
                                       "\"request_id\":\"me\",\"status\":403}\n"));
     domt_served_end_kit(kit);
@@ -157,7 +157,7 @@ DOMT_TEST(problem_details_name_no_request_unless_told)
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
         domus_testkit *kit = domt_chained_start_kit(&domt_chained, ways[i]);
         const char *got =
-            domt_chained_answer_of_request(kit, "GET /problem", "X-Request-Id: me\r\n");
+            domt_chained_answer_to_request(kit, "GET /problem", "X-Request-Id: me\r\n");
         ck_assert_ptr_nonnull(strstr(got, "{\"title\":\"Forbidden\",\"detail\":\"no\",\"of\":1,"
                                           "\"status\":403}\n"));
         domt_served_end_kit(kit);
@@ -356,7 +356,7 @@ static const char *head_of_large_answer(domus_testkit *kit, const char *fields)
     snprintf(text, sizeof text, "GET /large HTTP/1.1\r\nHost: a\r\nConnection: close\r\n%s\r\n",
              fields);
     domt_served_send_text(peer, text);
-    domt_served_advance_silently(kit, DOMT_SERVED_S);
+    domt_served_advance_kit(kit, DOMT_SERVED_S);
     const char *got = domus_peer_got(peer, &size);
     const char *end = memmem(got, size, "\r\n\r\n", 4);
     ck_assert_ptr_nonnull(end);

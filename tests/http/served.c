@@ -81,7 +81,7 @@ static bool is_path_of_request(const domus_http_request *request, const char *pa
     return domus_slice_equals(domus_http_path(request), path, strlen(path));
 }
 
-static void record_piece_of_body(served_frame *frame, const domus_answer *answer)
+static void count_piece_of_body(served_frame *frame, const domus_answer *answer)
 {
     const domus_piece *piece = answer->payload;
 
@@ -106,7 +106,7 @@ DOMUS_SEQUENCE(count, served_frame)
             snprintf(text, sizeof text, "read %s\n", strerrorname_np(-answer->error));
             return frame->tells ? reply_with_response(stack, text) : answer->error;
         }
-        record_piece_of_body(frame, answer);
+        count_piece_of_body(frame, answer);
     }
     snprintf(text, sizeof text, "%llu\n", (unsigned long long)frame->bytes);
     return frame->one ? reply_text(stack, "piece\n") : reply_with_response(stack, text);
@@ -223,7 +223,7 @@ static int serve_request_by_path(domus_stack *stack, void *self, const void *pay
     return -ENOENT;
 }
 
-int domt_served_store_close(domus_stack *stack, void *self, const void *payload)
+int domt_served_count_close_and_error(domus_stack *stack, void *self, const void *payload)
 {
     domt_served_now.closed++;
     domt_served_now.close_error = ((const domus_channel_event *)payload)->error;
@@ -250,7 +250,7 @@ const domus_behaviour domt_served_by_whole = {
     .kind = DOMUS_CHANNELS,
     .pipeline = &whole,
     .on_peer = domt_served_rows,
-    .on_close = {domt_served_store_close, 0},
+    .on_close = {domt_served_count_close_and_error, 0},
 };
 
 const domus_behaviour domt_served_by_streams = {
@@ -258,12 +258,12 @@ const domus_behaviour domt_served_by_streams = {
     .kind = DOMUS_CHANNELS,
     .pipeline = &streams,
     .on_peer = domt_served_rows,
-    .on_close = {domt_served_store_close, 0},
+    .on_close = {domt_served_count_close_and_error, 0},
 };
 
 /* --- the kit ---------------------------------------------------------------------------------- */
 
-void domt_served_write_config(domus_config *ret_config)
+void domt_served_init_config(domus_config *ret_config)
 {
     domus_config_init(ret_config);
     ret_config->system.threads = 3;
@@ -275,7 +275,7 @@ domus_testkit *domt_served_start_kit(const domus_config *config, const domus_beh
 {
     domus_config own;
 
-    domt_served_write_config(&own);
+    domt_served_init_config(&own);
     domt_served_now = (domt_served){.closed = 0};
     domus_testkit *kit =
         domt_kit_new_listening(config != NULL ? config : &own, "web", DOMT_SERVED_AT, seed);
@@ -305,7 +305,7 @@ void domt_served_expect_text(domus_testkit *kit, domus_peer *peer, const char *t
     domt_kit_peer_expect(kit, peer, text);
 }
 
-void domt_served_advance_silently(domus_testkit *kit, uint64_t ns)
+void domt_served_advance_kit(domus_testkit *kit, uint64_t ns)
 {
     ck_assert_int_eq(domus_testkit_advance(kit, ns), 0);
 }

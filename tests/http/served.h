@@ -41,14 +41,14 @@ extern const domus_behaviour domt_served_by_whole, domt_served_by_streams;
 
 /* The rows and the on_close handler of the two behaviours, for behaviours with other pipelines. */
 extern const domus_on_peer domt_served_rows[];
-int domt_served_store_close(domus_stack *stack, void *self, const void *payload);
+int domt_served_count_close_and_error(domus_stack *stack, void *self, const void *payload);
 
 /* Write the configuration of these kits: three threads, and the default time-outs of
  * domus/config.h. */
-void domt_served_write_config(domus_config *ret_config);
+void domt_served_init_config(domus_config *ret_config);
 
 /* Make a kit whose service listens at DOMT_SERVED_AT; `config` NULL means
- * domt_served_write_config(). */
+ * domt_served_init_config(). */
 domus_testkit *domt_served_start_kit(const domus_config *config, const domus_behaviour *behaviour,
                                      uint64_t seed);
 
@@ -60,7 +60,7 @@ void domt_served_end_kit(domus_testkit *kit);
 domus_peer *domt_served_connect_peer(domus_testkit *kit);
 void domt_served_send_text(domus_peer *peer, const char *text);
 void domt_served_expect_text(domus_testkit *kit, domus_peer *peer, const char *text);
-void domt_served_advance_silently(domus_testkit *kit, uint64_t ns);
+void domt_served_advance_kit(domus_testkit *kit, uint64_t ns);
 
 /* The text of an answer with this body, without and with "Connection: close". */
 #define DOMT_SERVED_OK(size, text)                                                                 \

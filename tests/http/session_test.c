@@ -209,7 +209,7 @@ DOMT_TEST(texts_of_signing_keys_are_read_strictly)
     }
 }
 
-DOMT_TEST(rings_and_texts_have_bounds)
+DOMT_TEST(rings_and_texts_of_keys_have_bounds)
 {
     domus_http_keys ring = make_ring_of_keys("abcdefgh");
     char bytes[DOMUS_HTTP_KEY_MOST + 1] = {0};
@@ -243,7 +243,7 @@ static int read_keys_of_file(const char *path, mode_t mode, domus_http_keys *rin
     return error;
 }
 
-DOMT_TEST(files_of_keys_are_the_users_alone)
+DOMT_TEST(files_of_keys_that_others_may_read_are_refused)
 {
     char path[] = "/tmp/domt-keys-XXXXXX";
     int fd = mkstemp(path);
@@ -294,7 +294,7 @@ static domus_slice fields_with_sealed_value(const domus_http_session_cookie *coo
     return fields_that_send_cookie_back(&fields);
 }
 
-DOMT_TEST(cookies_have_their_attributes)
+DOMT_TEST(session_cookies_have_their_attributes)
 {
     static const struct {
         domus_http_session_cookie cookie;
@@ -332,7 +332,7 @@ DOMT_TEST(cookies_have_their_attributes)
     domus_slice_free(made);
 }
 
-DOMT_TEST(wrong_cookies_are_refused)
+DOMT_TEST(wrong_options_of_session_cookies_are_refused)
 {
     static const domus_http_session_cookie wrong[] = {
         {.name = ""},

@@ -16,7 +16,7 @@
 
 static domus_http_sessions *sessions;
 
-static void open_table_with(domus_http_sessions_options options)
+static void open_table_with_options(domus_http_sessions_options options)
 {
     ck_assert_int_eq(domus_http_sessions_open(&options, &sessions), 0);
 }
@@ -50,7 +50,7 @@ static bool has_table_session(uint64_t now_ns, domus_http_session_id id, const c
 
 DOMT_TEST(sessions_are_found_changed_and_ended)
 {
-    open_table_with((domus_http_sessions_options){.count_max = 0});
+    open_table_with_options((domus_http_sessions_options){.count_max = 0});
     domus_http_session_id one = begin_session(0, "one"), two = begin_session(0, "two"),
                           none = {{0}};
 
@@ -72,7 +72,7 @@ DOMT_TEST(sessions_are_found_changed_and_ended)
 
 DOMT_TEST(a_renewed_session_has_another_id)
 {
-    open_table_with((domus_http_sessions_options){.lifetime_ns = 100, .idle_ns = 1000});
+    open_table_with_options((domus_http_sessions_options){.lifetime_ns = 100, .idle_ns = 1000});
     domus_http_session_id one = begin_session(0, "one"), two;
 
     ck_assert_int_eq(domus_http_sessions_renew(sessions, 50, &one, &two), 0);
@@ -85,7 +85,7 @@ DOMT_TEST(a_renewed_session_has_another_id)
     ck_assert(!has_table_session(100, two, "one"));
     close_table();
     /* this table has few buckets, so ids meet in them */
-    open_table_with((domus_http_sessions_options){.count_max = 3});
+    open_table_with_options((domus_http_sessions_options){.count_max = 3});
     domus_http_session_id ids[3] = {begin_session(0, "0"), begin_session(0, "1"),
                                     begin_session(0, "2")};
     for (unsigned i = 0; i < 60; i++) {
@@ -98,7 +98,7 @@ DOMT_TEST(a_renewed_session_has_another_id)
 
 DOMT_TEST(sessions_end_after_their_time)
 {
-    open_table_with((domus_http_sessions_options){.idle_ns = 10, .lifetime_ns = 25});
+    open_table_with_options((domus_http_sessions_options){.idle_ns = 10, .lifetime_ns = 25});
     domus_http_session_id one = begin_session(0, "1"), two = begin_session(1, "2"),
                           three = begin_session(2, "3");
 
@@ -125,7 +125,7 @@ DOMT_TEST(sessions_end_after_their_time)
 
 DOMT_TEST(least_recently_used_sessions_are_ended_at_a_bound)
 {
-    open_table_with((domus_http_sessions_options){
+    open_table_with_options((domus_http_sessions_options){
         .count_max = 3, .value_max = 400, .bytes_max = 3 * COST + 100});
     domus_http_session_id one = begin_session(0, "1"), two = begin_session(1, "2"),
                           three = begin_session(2, "3"), four;
@@ -166,7 +166,7 @@ DOMT_TEST(least_recently_used_sessions_are_ended_at_a_bound)
 
 DOMT_TEST(new_sessions_may_be_refused_at_a_bound)
 {
-    open_table_with((domus_http_sessions_options){
+    open_table_with_options((domus_http_sessions_options){
         .count_max = 2, .value_max = 100, .bytes_max = 2 * COST + 100, .refuses = true});
     domus_http_session_id one = begin_session(0, "1"), two = begin_session(0, "2"), three;
     static char text[100];
@@ -185,7 +185,7 @@ DOMT_TEST(new_sessions_may_be_refused_at_a_bound)
 
 static int drawn;
 
-static int draw_id_of_test(void *to, size_t size)
+static int draw_predictable_id(void *to, size_t size)
 {
     if (drawn < 0)
         return drawn;
@@ -206,7 +206,8 @@ DOMT_TEST(wrong_options_and_failing_random_are_errors)
 
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         ck_assert_int_eq(domus_http_sessions_open(&wrong[i], &sessions), -EINVAL);
-    open_table_with((domus_http_sessions_options){.draw = draw_id_of_test, .count_max = 1000000});
+    open_table_with_options(
+        (domus_http_sessions_options){.draw = draw_predictable_id, .count_max = 1000000});
     one = begin_session(0, "1"); /* the test's random numbers make the same id twice */
     ck_assert_int_eq(domus_http_sessions_begin(sessions, 0, (domus_slice){0}, &two), -EEXIST);
     drawn = 1;
@@ -225,7 +226,7 @@ DOMT_TEST(many_sessions_are_kept_apart)
     static domus_http_session_id ids[MANY];
     char text[16];
 
-    open_table_with((domus_http_sessions_options){.count_max = MANY / 2});
+    open_table_with_options((domus_http_sessions_options){.count_max = MANY / 2});
     for (uint32_t i = 0; i < MANY; i++) {
         snprintf(text, sizeof text, "%u", i);
         ids[i] = begin_session(i, text);
@@ -240,9 +241,9 @@ DOMT_TEST(many_sessions_are_kept_apart)
 
 /* --- the actor -------------------------------------------------------------------------------- */
 
-static domus_http_session session_answered_by_actor(domus_probe *probe, domus_address store,
-                                                    const domus_type *type,
-                                                    domus_http_session_id id, const char *value)
+static domus_http_session ask_actor_for_session(domus_probe *probe, domus_address store,
+                                                const domus_type *type, domus_http_session_id id,
+                                                const char *value)
 {
     domus_http_session asked = {.id = id, .value = domt_slice_of_text(value)};
     domus_http_session got;
@@ -275,16 +276,16 @@ DOMT_TEST(the_sessions_actor_answers_as_the_table)
     ck_assert_int_eq(domus_outside_http_sessions_spawn(system, &options, &store), 0);
     ck_assert_int_eq(domus_probe_new(kit, &probe), 0);
     domus_http_session one =
-        session_answered_by_actor(probe, store, &domus_http_session_begin_type, none, "one");
+        ask_actor_for_session(probe, store, &domus_http_session_begin_type, none, "one");
     ck_assert_uint_eq(one.value.size, 0);
     domus_http_session got =
-        session_answered_by_actor(probe, store, &domus_http_session_find_type, one.id, "");
+        ask_actor_for_session(probe, store, &domus_http_session_find_type, one.id, "");
     ck_assert(domus_slice_equals(got.value, "one", 3));
     domus_slice_free(got.value);
-    got = session_answered_by_actor(probe, store, &domus_http_session_put_type, one.id, "other");
+    got = ask_actor_for_session(probe, store, &domus_http_session_put_type, one.id, "other");
     ck_assert_mem_eq(&got.id, &one.id, sizeof one.id);
     domus_http_session two =
-        session_answered_by_actor(probe, store, &domus_http_session_renew_type, one.id, "");
+        ask_actor_for_session(probe, store, &domus_http_session_renew_type, one.id, "");
     ck_assert(domus_slice_equals(two.value, "other", 5));
     domus_slice_free(two.value);
     expect_error_of_actor(probe, store, &domus_http_session_find_type, one.id, "", -ENOENT);
@@ -294,18 +295,18 @@ DOMT_TEST(the_sessions_actor_answers_as_the_table)
                           -EMSGSIZE);
     expect_error_of_actor(probe, store, &domus_http_session_begin_type, none, "12345678901",
                           -EMSGSIZE);
-    got = session_answered_by_actor(probe, store, &domus_http_session_end_type, two.id, "");
+    got = ask_actor_for_session(probe, store, &domus_http_session_end_type, two.id, "");
     expect_error_of_actor(probe, store, &domus_http_session_end_type, two.id, "", -ENOENT);
-    one = session_answered_by_actor(probe, store, &domus_http_session_begin_type, none, "one");
+    one = ask_actor_for_session(probe, store, &domus_http_session_begin_type, none, "one");
     ck_assert_int_eq(domus_testkit_advance(kit, 4 * SECOND), 0);
-    got = session_answered_by_actor(probe, store, &domus_http_session_find_type, one.id, "");
+    got = ask_actor_for_session(probe, store, &domus_http_session_find_type, one.id, "");
     domus_slice_free(got.value);
     ck_assert_uint_ne(domus_testkit_due_ns(kit), UINT64_MAX);
     ck_assert_int_eq(domus_testkit_advance(kit, 30 * SECOND), 0);
     /* without sessions the actor has no timer */
     ck_assert_uint_eq(domus_testkit_due_ns(kit), UINT64_MAX);
     expect_error_of_actor(probe, store, &domus_http_session_find_type, one.id, "", -ENOENT);
-    (void)session_answered_by_actor(probe, store, &domus_http_session_begin_type, none, "left");
+    (void)ask_actor_for_session(probe, store, &domus_http_session_begin_type, none, "left");
     domus_testkit_free(kit);
 }
 

@@ -19,8 +19,8 @@ static const domus_http_options streams = {.no_date = true, .streams = true};
 
 /* Encode a head, pieces of a body (separated by '|'), and the end, with trailers if there are some.
  * Returns the first error. */
-static int encode_pieces(domt_codec *http, uint64_t id, const domus_http_response *head,
-                         const char *pieces, const char *trailers)
+static int encode_in_pieces(domt_codec *http, uint64_t id, const domus_http_response *head,
+                            const char *pieces, const char *trailers)
 {
     uint64_t word = 0;
     domus_piece piece = {.last = true};
@@ -52,8 +52,8 @@ static const char *bytes_of_answer(const char *request, const domus_http_respons
     domt_codec http;
 
     domt_http_start_codec(&http, &plain);
-    uint64_t id = domt_http_receive_text(&http, request);
-    ck_assert_int_eq(encode_pieces(&http, id, head, pieces, trailers), 0);
+    uint64_t id = domt_http_feed_request_text(&http, request);
+    ck_assert_int_eq(encode_in_pieces(&http, id, head, pieces, trailers), 0);
     const char *sent = domt_codec_take_output(&http);
     bool closes = strstr(sent, "Connection: close\r\n") != NULL;
     ck_assert_int_eq(domus_stage_kit_is_last(http.kit), closes);
@@ -82,7 +82,7 @@ DOMT_TEST(streams_leave_in_chunks)
                      "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: a/b\r\n\r\nab");
 }
 
-DOMT_TEST(streams_of_a_known_length_meet_it)
+DOMT_TEST(answers_in_pieces_of_known_length_have_to_meet_it)
 {
     domus_http_response head = {.status = 200, .length = 3};
     domt_codec http;
@@ -94,12 +94,12 @@ DOMT_TEST(streams_of_a_known_length_meet_it)
     ck_assert_str_eq(bytes_of_answer(HEAD, &head, "", NULL),
                      "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n");
     domt_http_start_codec(&http, &plain);
-    uint64_t id = domt_http_receive_text(&http, GET);
-    ck_assert_int_eq(encode_pieces(&http, id, &head, "ab|cd", NULL), -EMSGSIZE);
-    id = domt_http_receive_text(&http, GET);
-    ck_assert_int_eq(encode_pieces(&http, id, &head, "ab", NULL), -EINVAL);
+    uint64_t id = domt_http_feed_request_text(&http, GET);
+    ck_assert_int_eq(encode_in_pieces(&http, id, &head, "ab|cd", NULL), -EMSGSIZE);
+    id = domt_http_feed_request_text(&http, GET);
+    ck_assert_int_eq(encode_in_pieces(&http, id, &head, "ab", NULL), -EINVAL);
     ck_assert_int_eq(domus_stage_kit_cut(http.kit, id, -EINVAL), -EINVAL);
-    id = domt_http_receive_text(&http, HEAD);
+    id = domt_http_feed_request_text(&http, HEAD);
     ck_assert_int_eq(domus_stage_kit_cut(http.kit, id, -EINVAL), 0);
     domt_codec_stop(&http);
 }
@@ -111,8 +111,8 @@ DOMT_TEST(pieces_of_an_answer_to_head_are_refused)
     domt_codec http;
 
     domt_http_start_codec(&http, &plain);
-    uint64_t id = domt_http_receive_text(&http, HEAD);
-    ck_assert_int_eq(encode_pieces(&http, id, &head, "a", NULL), -EPIPE);
+    uint64_t id = domt_http_feed_request_text(&http, HEAD);
+    ck_assert_int_eq(encode_in_pieces(&http, id, &head, "a", NULL), -EPIPE);
     ck_assert_int_eq(domus_stage_kit_cut(http.kit, id, -EPIPE), 0);
     ck_assert_str_eq(domt_codec_take_output(&http),
                      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
@@ -122,25 +122,22 @@ DOMT_TEST(pieces_of_an_answer_to_head_are_refused)
 
 DOMT_TEST(streams_that_http_cannot_say_are_refused)
 {
+    static const char *const wrong[] = {"T: u\r\n\r\n", "Content-Length: 1\r\n", "Host: a\r\n"};
     domus_http_response head = {.status = 204};
     domt_codec http;
 
     ck_assert_str_eq(bytes_of_answer(GET, &head, "", NULL), "HTTP/1.1 204 No Content\r\n\r\n");
     domt_http_start_codec(&http, &plain);
-    ck_assert_int_eq(encode_pieces(&http, domt_http_receive_text(&http, GET), &head, "a", NULL),
-                     -EMSGSIZE);
+    ck_assert_int_eq(
+        encode_in_pieces(&http, domt_http_feed_request_text(&http, GET), &head, "a", NULL),
+        -EMSGSIZE);
     head.status = 200;
-    ck_assert_int_eq(
-        encode_pieces(&http, domt_http_receive_text(&http, GET), &head, "a", "T: u\r\n\r\n"),
-        -EINVAL);
-    ck_assert_int_eq(encode_pieces(&http, domt_http_receive_text(&http, GET), &head, "a",
-                                   "Content-Length: 1\r\n"),
-                     -EINVAL);
-    ck_assert_int_eq(
-        encode_pieces(&http, domt_http_receive_text(&http, GET), &head, "a", "Host: a\r\n"),
-        -EINVAL);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        uint64_t request = domt_http_feed_request_text(&http, GET);
+        ck_assert_int_eq(encode_in_pieces(&http, request, &head, "a", wrong[i]), -EINVAL);
+    }
     uint64_t word = 0;
-    uint64_t id = domt_http_receive_text(&http, GET);
+    uint64_t id = domt_http_feed_request_text(&http, GET);
     domus_stage_kit_stream(http.kit, &word);
     ck_assert_int_eq(domus_stage_kit_encode(http.kit, id, &domus_http_response_type, &head), 0);
     ck_assert_int_eq(domus_stage_kit_encode(http.kit, id, &domus_http_response_type, &head),
@@ -151,7 +148,7 @@ DOMT_TEST(streams_that_http_cannot_say_are_refused)
 
 /* --- failures, and 100 Continue --------------------------------------------------------------- */
 
-DOMT_TEST(failed_requests_get_a_status)
+DOMT_TEST(each_error_of_a_request_gets_its_status)
 {
     static const struct {
         int error;
@@ -174,20 +171,20 @@ DOMT_TEST(failed_requests_get_a_status)
 
     domt_http_start_codec(&http, &plain);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        uint64_t id = domt_http_receive_text(&http, GET);
+        uint64_t id = domt_http_feed_request_text(&http, GET);
         ck_assert_int_eq(
             domus_stage_kit_fail(http.kit, id, &domus_http_request_type, rows[i].error), 0);
         const char *sent = domt_codec_take_output(&http);
         ck_assert_int_eq(strncmp(sent, rows[i].sent, strlen(rows[i].sent)), 0);
         ck_assert_ptr_null(strstr(sent, "Connection"));
     }
-    uint64_t id = domt_http_receive_text(&http, HEAD);
+    uint64_t id = domt_http_feed_request_text(&http, HEAD);
     ck_assert_int_eq(domus_stage_kit_fail(http.kit, id, &domus_http_request_type, -ENOENT), 0);
     ck_assert_str_eq(domt_codec_take_output(&http),
                      "HTTP/1.1 404 Not Found\r\nContent-Length: 10\r\n"
                      "Content-Type: text/plain\r\n\r\n");
     ck_assert(!domus_stage_kit_is_last(http.kit));
-    id = domt_http_receive_text(&http, OLD);
+    id = domt_http_feed_request_text(&http, OLD);
     ck_assert_int_eq(domus_stage_kit_fail(http.kit, id, &domus_http_request_type, -ENOENT), 0);
     ck_assert_str_eq(domt_codec_take_output(&http),
                      "HTTP/1.1 404 Not Found\r\nContent-Length: 10\r\nConnection: close\r\n"
@@ -209,7 +206,7 @@ DOMT_TEST(failed_requests_get_a_status)
 }
 
 /* The channel will be closed soon, so its last answer has "Connection: close" in any case. */
-DOMT_TEST(answers_of_a_drain_close)
+DOMT_TEST(answers_in_a_drain_say_connection_close)
 {
     static const domus_http_text text = {200, "a/b", "c"};
     static const char *const asked[] = {GET, HEAD, KEPT, OLD};
@@ -218,7 +215,7 @@ DOMT_TEST(answers_of_a_drain_close)
 
     for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
         domt_http_start_codec(&http, &plain);
-        uint64_t id = domt_http_receive_text(&http, asked[i]);
+        uint64_t id = domt_http_feed_request_text(&http, asked[i]);
         domus_stage_kit_drain(http.kit);
         ck_assert_int_eq(domus_stage_kit_encode(http.kit, id, &domus_http_text_type, &text), 0);
         ck_assert_ptr_nonnull(strstr(domt_codec_take_output(&http), "Connection: close\r\n"));
@@ -226,11 +223,11 @@ DOMT_TEST(answers_of_a_drain_close)
         domt_codec_stop(&http);
     }
     domt_http_start_codec(&http, &plain);
-    uint64_t id = domt_http_receive_text(&http, GET);
+    uint64_t id = domt_http_feed_request_text(&http, GET);
     domus_stage_kit_drain(http.kit);
-    ck_assert_int_eq(encode_pieces(&http, id, &head, "a", NULL), 0);
+    ck_assert_int_eq(encode_in_pieces(&http, id, &head, "a", NULL), 0);
     ck_assert_ptr_nonnull(strstr(domt_codec_take_output(&http), "Connection: close\r\n"));
-    id = domt_http_receive_text(&http, GET);
+    id = domt_http_feed_request_text(&http, GET);
     ck_assert_int_eq(domus_stage_kit_fail(http.kit, id, &domus_http_request_type, -ENOENT), 0);
     ck_assert_ptr_nonnull(strstr(domt_codec_take_output(&http), "Connection: close\r\n"));
     domt_codec_stop(&http);
@@ -240,31 +237,31 @@ DOMT_TEST(answers_of_a_drain_close)
     "PUT / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: " #length "\r\n\r\n"
 #define CONTINUE "HTTP/1.1 100 Continue\r\n\r\n"
 
-DOMT_TEST(body_that_is_read_is_let_come)
+DOMT_TEST(a_body_gets_100_continue_when_it_is_read)
 {
     static const domus_http_text done = {.status = 200};
     domt_codec http;
 
     domt_http_start_codec(&http, &streams);
-    uint64_t id = domt_http_receive_text(&http, EXPECT(2));
+    uint64_t id = domt_http_feed_request_text(&http, EXPECT(2));
     ck_assert_str_eq(domt_codec_take_output(&http), "");
     ck_assert_int_eq(domus_stage_kit_wanted(http.kit), 0);
     ck_assert_str_eq(domt_codec_take_output(&http), CONTINUE);
     ck_assert_int_eq(domus_stage_kit_wanted(http.kit), 0); /* 100 Continue is sent only once */
     ck_assert_str_eq(domt_codec_take_output(&http), "");
-    (void)domt_http_receive_text(&http, "ab");
+    (void)domt_http_feed_request_text(&http, "ab");
     ck_assert_int_eq(domus_stage_kit_encode(http.kit, id, &domus_http_text_type, &done), 0);
     ck_assert_str_eq(domt_codec_take_output(&http), "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
     domt_codec_stop(&http);
 }
 
-DOMT_TEST(body_that_is_not_let_come_ends_the_connection)
+DOMT_TEST(a_body_that_got_no_100_continue_ends_the_connection)
 {
     static const domus_http_text refusal = {.status = 403};
     domt_codec http;
 
     domt_http_start_codec(&http, &streams);
-    uint64_t id = domt_http_receive_text(&http, EXPECT(2));
+    uint64_t id = domt_http_feed_request_text(&http, EXPECT(2));
     ck_assert_int_eq(domus_stage_kit_encode(http.kit, id, &domus_http_text_type, &refusal), 0);
     ck_assert_str_eq(domt_codec_take_output(&http),
                      "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
@@ -272,14 +269,15 @@ DOMT_TEST(body_that_is_not_let_come_ends_the_connection)
     domt_codec_stop(&http);
     domt_http_start_codec(&http, &streams);
     /* the body of this request is wanted only after the answer has begun */
-    id = domt_http_receive_text(&http, EXPECT(2));
-    ck_assert_int_eq(encode_pieces(&http, id, &(domus_http_response){.status = 200}, "a", NULL), 0);
+    id = domt_http_feed_request_text(&http, EXPECT(2));
+    ck_assert_int_eq(encode_in_pieces(&http, id, &(domus_http_response){.status = 200}, "a", NULL),
+                     0);
     ck_assert_ptr_nonnull(strstr(domt_codec_take_output(&http), "\r\nConnection: close\r\n"));
     ck_assert_int_eq(domus_stage_kit_wanted(http.kit), 0);
     ck_assert_str_eq(domt_codec_take_output(&http), "");
     domt_codec_stop(&http);
     domt_http_start_codec(&http, &streams);
-    id = domt_http_receive_text(&http, EXPECT(2));
+    id = domt_http_feed_request_text(&http, EXPECT(2));
     ck_assert_int_eq(domus_stage_kit_fail(http.kit, id, &domus_http_request_type, -EACCES), 0);
     ck_assert_ptr_nonnull(strstr(domt_codec_take_output(&http), "\r\nConnection: close\r\n"));
     ck_assert(domus_stage_kit_is_last(http.kit));
@@ -296,28 +294,28 @@ static const char *feed_and_return_sent(domt_codec *http, const char *bytes)
     return domt_codec_take_output(http);
 }
 
-DOMT_TEST(body_of_a_later_request_is_let_come_all_the_same)
+DOMT_TEST(a_body_of_a_later_request_gets_100_continue_as_well)
 {
     static const domus_http_text done = {.status = 200};
     domt_codec http;
 
     domt_http_start_codec(&http, &streams);
-    uint64_t first = domt_http_receive_text(&http, EXPECT(2));
+    uint64_t first = domt_http_feed_request_text(&http, EXPECT(2));
     ck_assert_int_eq(domus_stage_kit_wanted(http.kit), 0);
-    (void)domt_http_receive_text(&http, "ab");
-    uint64_t second = domt_http_receive_text(&http, EXPECT(2));
+    (void)domt_http_feed_request_text(&http, "ab");
+    uint64_t second = domt_http_feed_request_text(&http, EXPECT(2));
     (void)domt_codec_take_output(&http);
     ck_assert_int_eq(domus_stage_kit_encode(http.kit, first, &domus_http_text_type, &done), 0);
     ck_assert_str_eq(domt_codec_take_output(&http), "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
     ck_assert_int_eq(domus_stage_kit_wanted(http.kit), 0);
     ck_assert_str_eq(domt_codec_take_output(&http), CONTINUE);
-    (void)domt_http_receive_text(&http, "ab");
+    (void)domt_http_feed_request_text(&http, "ab");
     ck_assert_int_eq(domus_stage_kit_encode(http.kit, second, &domus_http_text_type, &done), 0);
     ck_assert(!domus_stage_kit_is_last(http.kit));
     domt_codec_stop(&http);
 }
 
-DOMT_TEST(body_that_comes_whole_is_let_come_at_once)
+DOMT_TEST(a_body_that_comes_whole_gets_100_continue_at_once)
 {
     static const domus_http_text done = {.status = 200};
     static const char *const heads[] = {
@@ -332,8 +330,8 @@ DOMT_TEST(body_that_comes_whole_is_let_come_at_once)
         domt_codec_stop(&http);
         /* 100 Continue is sent behind the answers to earlier requests */
         domt_http_start_codec(&http, &plain);
-        uint64_t first = domt_http_receive_text(&http, GET);
-        uint64_t second = domt_http_receive_text(&http, GET);
+        uint64_t first = domt_http_feed_request_text(&http, GET);
+        uint64_t second = domt_http_feed_request_text(&http, GET);
         ck_assert_str_eq(feed_and_return_sent(&http, heads[i]), "");
         ck_assert_int_eq(domus_stage_kit_encode(http.kit, first, &domus_http_text_type, &done), 0);
         ck_assert_ptr_null(strstr(domt_codec_take_output(&http), CONTINUE));
@@ -344,8 +342,8 @@ DOMT_TEST(body_that_comes_whole_is_let_come_at_once)
     }
     /* 100 Continue is sent behind the last of these answers, in whatever order they are encoded */
     domt_http_start_codec(&http, &plain);
-    uint64_t first = domt_http_receive_text(&http, GET);
-    uint64_t second = domt_http_receive_text(&http, GET);
+    uint64_t first = domt_http_feed_request_text(&http, GET);
+    uint64_t second = domt_http_feed_request_text(&http, GET);
     ck_assert_str_eq(feed_and_return_sent(&http, heads[0]), "");
     ck_assert_int_eq(domus_stage_kit_encode(http.kit, second, &domus_http_text_type, &done), 0);
     ck_assert_ptr_nonnull(strstr(domt_codec_take_output(&http), CONTINUE));
@@ -357,7 +355,7 @@ DOMT_TEST(body_that_comes_whole_is_let_come_at_once)
     ck_assert_str_eq(feed_and_return_sent(&http, EXPECT(2) "1"), "");
     domt_codec_stop(&http);
     domt_http_start_codec(&http, &plain); /* the request has no body, so no 100 Continue is sent */
-    (void)domt_http_receive_text(&http, EXPECT(0));
+    (void)domt_http_feed_request_text(&http, EXPECT(0));
     ck_assert_str_eq(domt_codec_take_output(&http), "");
     domt_codec_stop(&http);
 }
@@ -390,7 +388,7 @@ static void begin_tunnel_request(domt_codec *http, uint64_t *word)
     ck_assert_str_eq(domt_codec_take_output(http), ASKED);
 }
 
-static int encode_tunnel(domt_codec *http, const char *text)
+static int encode_piece_of_tunnel(domt_codec *http, const char *text)
 {
     domus_piece piece = {.last = *text == '\0'};
 
@@ -402,7 +400,7 @@ static int encode_tunnel(domt_codec *http, const char *text)
 }
 
 /* Check that the next message is a piece of the tunnel with these bytes; "": the tunnel's end. */
-static void expect_piece(domt_codec *http, const char *text)
+static void expect_piece_of_tunnel(domt_codec *http, const char *text)
 {
     domus_stage_message message;
 
@@ -425,19 +423,19 @@ DOMT_TEST(bytes_behind_101_are_those_of_the_tunnel)
     uint64_t word;
 
     begin_tunnel_request(&http, &word);
-    ck_assert_int_eq(encode_tunnel(&http, "early"), -EPIPE);
+    ck_assert_int_eq(encode_piece_of_tunnel(&http, "early"), -EPIPE);
     feed_bytes_of_tunnel(&http, SWITCH "HTTP/1.1 200 OK\r\n\r\n");
     ck_assert_int_eq(domus_stage_kit_next(http.kit, &message), 1);
     const domus_http_response *response = message.payload;
     ck_assert(response->status == 101 && response->stream.number != 0 && response->close);
     /* a tunnel may carry more bytes than body_max, the limit of bodies */
-    expect_piece(&http, "HTTP/1.1 200 OK\r\n\r\n");
-    ck_assert_int_eq(encode_tunnel(&http, "more than five"), 0);
+    expect_piece_of_tunnel(&http, "HTTP/1.1 200 OK\r\n\r\n");
+    ck_assert_int_eq(encode_piece_of_tunnel(&http, "more than five"), 0);
     ck_assert_str_eq(domt_codec_take_output(&http), "more than five");
     domus_stage_kit_finish(http.kit);
-    expect_piece(&http, "");
-    ck_assert_int_eq(encode_tunnel(&http, "a"), 0);
-    ck_assert_int_eq(encode_tunnel(&http, ""), 0);
+    expect_piece_of_tunnel(&http, "");
+    ck_assert_int_eq(encode_piece_of_tunnel(&http, "a"), 0);
+    ck_assert_int_eq(encode_piece_of_tunnel(&http, ""), 0);
     ck_assert_str_eq(domt_codec_take_output(&http), "a");
     domt_codec_stop(&http);
 }
@@ -453,9 +451,10 @@ DOMT_TEST(another_answer_leaves_the_connection_as_it_is)
         feed_bytes_of_tunnel(&http, "HTTP/1.1 204 x\r\n\r\n");
         ck_assert_int_eq(domus_stage_kit_next(http.kit, &message), 1);
         ck_assert(!((const domus_http_response *)message.payload)->close);
-        ck_assert_int_eq(encode_tunnel(&http, "a"), -EPIPE);
-        ck_assert_int_eq(
-            cuts != 0 ? domus_stage_kit_cut(http.kit, 0, -ECANCELED) : encode_tunnel(&http, ""), 0);
+        ck_assert_int_eq(encode_piece_of_tunnel(&http, "a"), -EPIPE);
+        ck_assert_int_eq(cuts != 0 ? domus_stage_kit_cut(http.kit, 0, -ECANCELED)
+                                   : encode_piece_of_tunnel(&http, ""),
+                         0);
         word = 0;
         ck_assert_int_eq(
             ask_for_tunnel(&http, (domus_http_request){.upgrade = true, .tunnels = true}), 0);

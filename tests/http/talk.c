@@ -10,12 +10,12 @@
 
 domt_talk domt_talk_now;
 
-size_t domt_talk_draw_below(size_t n)
+size_t domt_talk_draw_number_below(size_t n)
 {
     return (size_t)domi_random_below(&domt_talk_now.chance, n);
 }
 
-static void append_to_way(domt_way *to, const void *bytes, size_t size)
+static void append_to_bytes_under_way(domt_way *to, const void *bytes, size_t size)
 {
     if (to->room - to->size < size) {
         to->room = 2 * (to->size + size);
@@ -28,7 +28,7 @@ static void append_to_way(domt_way *to, const void *bytes, size_t size)
 }
 
 /* Take up to `size` bytes that arrive at a side. They are valid until more bytes are added. */
-static const uint8_t *take_from_way(domt_way *from, size_t *size)
+static const uint8_t *take_bytes_under_way(domt_way *from, size_t *size)
 {
     const uint8_t *bytes = from->bytes + from->at;
 
@@ -66,7 +66,7 @@ static ssize_t give_bytes_to_wslay(wslay_event_context_ptr context, uint8_t *to,
                                    int flags, void *user)
 {
     size_t part = size < domt_talk_now.quota ? size : domt_talk_now.quota;
-    const uint8_t *bytes = take_from_way(&domt_talk_now.to_them, &part);
+    const uint8_t *bytes = take_bytes_under_way(&domt_talk_now.to_them, &part);
 
     if (part == 0) {
         wslay_event_set_error(context, WSLAY_ERR_WOULDBLOCK);
@@ -86,7 +86,7 @@ static ssize_t take_bytes_of_wslay(wslay_event_context_ptr context, const uint8_
         wslay_event_set_error(context, WSLAY_ERR_WOULDBLOCK);
         return -1;
     }
-    append_to_way(&domt_talk_now.to_us, bytes, part);
+    append_to_bytes_under_way(&domt_talk_now.to_us, bytes, part);
     domt_talk_now.quota -= part;
     return (ssize_t)part;
 }
@@ -95,12 +95,13 @@ static int make_mask_for_wslay(wslay_event_context_ptr context, uint8_t *to, siz
                                void *user)
 {
     for (size_t i = 0; i < size; i++)
-        to[i] = (uint8_t)domt_talk_draw_below(256);
+        to[i] = (uint8_t)domt_talk_draw_number_below(256);
     return 0;
 }
 
-static void check_message_from_us(wslay_event_context_ptr context,
-                                  const struct wslay_event_on_msg_recv_arg *arg, void *user)
+static void check_message_that_wslay_received(wslay_event_context_ptr context,
+                                              const struct wslay_event_on_msg_recv_arg *arg,
+                                              void *user)
 {
     if (arg->opcode == WSLAY_TEXT_FRAME || arg->opcode == WSLAY_BINARY_FRAME)
         check_next_message(&domt_talk_now.from_us, arg->opcode == WSLAY_TEXT_FRAME ? 't' : 'b',
@@ -120,8 +121,8 @@ static ssize_t write_next_fragment(wslay_event_context_ptr context, uint8_t *to,
 {
     const domt_said *from = source->data;
     size_t left = from->size - domt_talk_now.piece_from;
-    size_t part =
-        1 + domt_talk_draw_below(size < domt_talk_now.piece_max ? size : domt_talk_now.piece_max);
+    size_t part = 1 + domt_talk_draw_number_below(
+                          size < domt_talk_now.piece_max ? size : domt_talk_now.piece_max);
 
     part = part < left ? part : left;
     if (part != 0)
@@ -133,7 +134,7 @@ static ssize_t write_next_fragment(wslay_event_context_ptr context, uint8_t *to,
     return (ssize_t)part;
 }
 
-void domt_talk_send_by_them(domt_said *sent, bool fragmented)
+void domt_talk_send_by_wslay(domt_said *sent, bool fragmented)
 {
     uint8_t opcode = sent->kind == 't'   ? WSLAY_TEXT_FRAME
                      : sent->kind == 'b' ? WSLAY_BINARY_FRAME
@@ -150,22 +151,22 @@ void domt_talk_send_by_them(domt_said *sent, bool fragmented)
 
 /* --- the stage -------------------------------------------------------------------------------- */
 
-static void move_output_to_way(void)
+static void move_stage_output_under_way(void)
 {
     size_t size;
     const char *output = domus_stage_kit_output(domt_talk_now.ours.kit, &size);
 
-    append_to_way(&domt_talk_now.to_them, output, size);
+    append_to_bytes_under_way(&domt_talk_now.to_them, output, size);
     domus_stage_kit_clear(domt_talk_now.ours.kit);
 }
 
 static void encode_by_stage(const domus_type *type, const void *payload)
 {
     ck_assert_int_eq(domus_stage_kit_encode(domt_talk_now.ours.kit, DOMUS_NO_ID, type, payload), 0);
-    move_output_to_way();
+    move_stage_output_under_way();
 }
 
-void domt_talk_send_by_us(const domt_said *sent)
+void domt_talk_send_by_stage(const domt_said *sent)
 {
     domus_websocket_message made = {.binary = sent->kind == 'b'};
 
@@ -177,12 +178,12 @@ void domt_talk_send_by_us(const domt_said *sent)
     domus_slice_free(made.bytes);
 }
 
-void domt_talk_close_by_us(const domus_websocket_close *close)
+void domt_talk_close_by_stage(const domus_websocket_close *close)
 {
     encode_by_stage(&domus_websocket_close_type, close);
 }
 
-static void check_message_from_them(const domus_stage_message *heard)
+static void check_message_that_stage_received(const domus_stage_message *heard)
 {
     if (heard->type == &domus_websocket_message_type) {
         const domus_websocket_message *made = heard->payload;
@@ -199,7 +200,7 @@ static void check_message_from_them(const domus_stage_message *heard)
     }
 }
 
-int domt_talk_decode_bytes(const void *bytes, size_t size)
+int domt_talk_decode_bytes_by_stage(const void *bytes, size_t size)
 {
     domus_stage_message heard;
     int result = 0;
@@ -207,13 +208,13 @@ int domt_talk_decode_bytes(const void *bytes, size_t size)
     ck_assert_int_eq(domus_stage_kit_feed(domt_talk_now.ours.kit, bytes, size), 0);
     while (!domt_talk_now.at_us.heard &&
            (result = domus_stage_kit_next(domt_talk_now.ours.kit, &heard)) == 1)
-        check_message_from_them(&heard);
+        check_message_that_stage_received(&heard);
     if (result == 1) /* the stage has read a close, behind which no message comes */
         result = 0;
     if (result < 0)
         ck_assert_int_eq(domus_stage_kit_fail(domt_talk_now.ours.kit, DOMUS_NO_ID, NULL, result),
                          0);
-    move_output_to_way();
+    move_stage_output_under_way();
     return result;
 }
 
@@ -226,7 +227,7 @@ void domt_talk_begin_with_wslay(uint64_t seed, const domus_websocket_options *op
                                                        .send_callback = take_bytes_of_wslay,
                                                        .genmask_callback = make_mask_for_wslay,
                                                        .on_msg_recv_callback =
-                                                           check_message_from_us};
+                                                           check_message_that_wslay_received};
 
     domt_talk_now = (domt_talk){.seed = seed, .options = *options, .piece_max = SIZE_MAX};
     domi_random_init(&domt_talk_now.chance, seed);
@@ -257,10 +258,10 @@ void domt_talk_free_all(void)
 
 int domt_talk_deliver_some_bytes(void)
 {
-    size_t size = 1 + domt_talk_draw_below((size_t)1 << domt_talk_draw_below(18));
+    size_t size = 1 + domt_talk_draw_number_below((size_t)1 << domt_talk_draw_number_below(18));
 
     domt_talk_now.quota = size;
-    switch (domt_talk_draw_below(3)) {
+    switch (domt_talk_draw_number_below(3)) {
     case 0:
         ck_assert_int_eq(wslay_event_send(domt_talk_now.theirs), 0);
         return 0;
@@ -270,10 +271,10 @@ int domt_talk_deliver_some_bytes(void)
     default:
         break;
     }
-    const uint8_t *bytes = take_from_way(&domt_talk_now.to_us, &size);
+    const uint8_t *bytes = take_bytes_under_way(&domt_talk_now.to_us, &size);
     if (size == 0 || domt_talk_now.at_us.heard)
         return 0;
-    return domt_talk_decode_bytes(bytes, size);
+    return domt_talk_decode_bytes_by_stage(bytes, size);
 }
 
 /* --- messages --------------------------------------------------------------------------------- */
@@ -293,9 +294,9 @@ static size_t write_random_character(uint8_t *to, size_t room)
 {
     static const uint32_t first[] = {0, 0x80, 0x800, 0x10000},
                           behind[] = {0x80, 0x800, 0xd800, 0x110000};
-    size_t size = 1 + domt_talk_draw_below(room < 4 ? room : 4);
+    size_t size = 1 + domt_talk_draw_number_below(room < 4 ? room : 4);
     uint32_t code =
-        first[size - 1] + (uint32_t)domt_talk_draw_below(behind[size - 1] - first[size - 1]);
+        first[size - 1] + (uint32_t)domt_talk_draw_number_below(behind[size - 1] - first[size - 1]);
 
     for (size_t i = size - 1; i > 0; i--, code >>= 6)
         to[i] = (uint8_t)(0x80 | (code & 0x3f));

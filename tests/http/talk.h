@@ -67,18 +67,18 @@ void domt_talk_begin_with_wslay(uint64_t seed, const domus_websocket_options *op
 void domt_talk_free_all(void);
 
 /* Returns a random number less than `n`, from the seed of the conversation. */
-size_t domt_talk_draw_below(size_t n);
+size_t domt_talk_draw_number_below(size_t n);
 
 /* Add a message of this kind and size to a row of messages to send, with random characters or
  * bytes. */
 domt_said *domt_talk_add_message(domt_row *to, char kind, size_t size);
 
 /* Send a message of a row from one side; wslay can send it in fragments. */
-void domt_talk_send_by_us(const domt_said *sent);
-void domt_talk_send_by_them(domt_said *sent, bool fragmented);
+void domt_talk_send_by_stage(const domt_said *sent);
+void domt_talk_send_by_wslay(domt_said *sent, bool fragmented);
 
 /* Send a close from this side of the conversation. */
-void domt_talk_close_by_us(const domus_websocket_close *close);
+void domt_talk_close_by_stage(const domus_websocket_close *close);
 
 /* Deliver some bytes to one side, or let wslay send some. Returns 0, or the error with which the
  * stage refuses the bytes. */
@@ -86,6 +86,6 @@ int domt_talk_deliver_some_bytes(void);
 
 /* Let the stage decode `size` bytes that have arrived. Returns 0 or an error, as
  * domt_talk_deliver_some_bytes() does. */
-int domt_talk_decode_bytes(const void *bytes, size_t size);
+int domt_talk_decode_bytes_by_stage(const void *bytes, size_t size);
 
 #endif

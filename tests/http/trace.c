@@ -17,7 +17,7 @@ domus_slice domt_slice_of_text(const char *text)
     return slice;
 }
 
-uint64_t domt_http_receive_text(domt_codec *http, const char *bytes)
+uint64_t domt_http_feed_request_text(domt_codec *http, const char *bytes)
 {
     domus_stage_message message;
 
@@ -51,44 +51,44 @@ static void print_fields(domt_text *at, domus_slice fields)
     const char *divider = " (";
 
     while (domus_http_next(fields, &in, &line)) {
-        domt_text_add(at, "%s", divider);
-        domt_text_add_slice(at, line.name);
-        domt_text_add(at, ": ");
-        domt_text_add_slice(at, line.value);
+        domt_text_append_format(at, "%s", divider);
+        domt_text_append_slice(at, line.name);
+        domt_text_append_format(at, ": ");
+        domt_text_append_slice(at, line.value);
         divider = "|";
     }
     ck_assert_uint_ge(in, fields.size);
-    domt_text_add(at, "%s", in != 0 ? ")" : " ()");
+    domt_text_append_format(at, "%s", in != 0 ? ")" : " ()");
 }
 
 static void print_body(domt_text *at, domus_body stream, uint64_t length, domus_slice body)
 {
     if (stream.number != 0) {
-        domt_text_add(at, " %llu in pieces: [", (unsigned long long)length);
+        domt_text_append_format(at, " %llu in pieces: [", (unsigned long long)length);
         return;
     }
     if (body.size != 0) {
-        domt_text_add(at, " [");
-        domt_text_add_slice(at, body);
-        domt_text_add(at, "]");
+        domt_text_append_format(at, " [");
+        domt_text_append_slice(at, body);
+        domt_text_append_format(at, "]");
     }
-    domt_text_add(at, "\n");
+    domt_text_append_format(at, "\n");
 }
 
 static void print_request(domt_text *at, const domus_http_request *request)
 {
-    domt_text_add(at, "%s ", domus_http_method_name(request->method));
-    domt_text_add_slice(at, request->target);
-    domt_text_add(at, " 1.%u%s%s", request->minor, request->close ? " close" : "",
-                  request->upgrade ? " upgrade" : "");
+    domt_text_append_format(at, "%s ", domus_http_method_name(request->method));
+    domt_text_append_slice(at, request->target);
+    domt_text_append_format(at, " 1.%u%s%s", request->minor, request->close ? " close" : "",
+                            request->upgrade ? " upgrade" : "");
     print_fields(at, request->fields);
     print_body(at, request->stream, request->length, request->body);
 }
 
 static void print_response(domt_text *at, const domus_http_response *response)
 {
-    domt_text_add(at, "%u 1.%u%s", response->status, response->minor,
-                  response->close ? " close" : "");
+    domt_text_append_format(at, "%u 1.%u%s", response->status, response->minor,
+                            response->close ? " close" : "");
     print_fields(at, response->fields);
     print_body(at, response->stream, response->length, response->body);
 }
@@ -98,17 +98,17 @@ static void print_response(domt_text *at, const domus_http_response *response)
 static void print_piece(domt_text *at, const domus_stage_message *message)
 {
     if (message->type == &domus_http_trailers_type) {
-        domt_text_add(at, "]");
+        domt_text_append_format(at, "]");
         print_fields(at, ((const domus_http_trailers *)message->payload)->fields);
-        domt_text_add(at, "\n");
+        domt_text_append_format(at, "\n");
         return;
     }
     const domus_piece *piece = message->payload;
     ck_assert_ptr_eq(message->type, &domus_piece_type);
     ck_assert(piece->bytes.size != 0 || piece->last);
-    domt_text_add_bytes(at, domus_slice_data(piece->bytes), piece->bytes.size);
+    domt_text_append_bytes(at, domus_slice_data(piece->bytes), piece->bytes.size);
     if (piece->last)
-        domt_text_add(at, "]\n");
+        domt_text_append_format(at, "]\n");
 }
 
 static void print_message(domt_text *at, const domus_stage_message *message)
@@ -128,7 +128,7 @@ static void print_status_of_sent(domt_text *at, const char *sent)
         return;
     ck_assert(*sent == '\0' || (strncmp(sent, "HTTP/1.1 ", 9) == 0 &&
                                 strstr(sent, "\r\nConnection: close\r\n") != NULL));
-    domt_text_add(at, " %.3s", *sent != '\0' ? sent + 9 : "");
+    domt_text_append_format(at, " %.3s", *sent != '\0' ? sent + 9 : "");
 }
 
 /* --- traces ----------------------------------------------------------------------------------- */

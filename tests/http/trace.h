@@ -12,7 +12,7 @@ void domt_http_start_codec(domt_codec *http, const domus_http_options *options);
 
 /* Let a peer send a request or a part of its body, and return the id of the message that the stage
  * has decoded. */
-uint64_t domt_http_receive_text(domt_codec *http, const char *bytes);
+uint64_t domt_http_feed_request_text(domt_codec *http, const char *bytes);
 
 /* Encode requests of a client, one for each letter of a text: G is a GET, H a HEAD, U a GET that
  * requests an upgrade. */

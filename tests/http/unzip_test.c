@@ -62,7 +62,7 @@ static void make_answer_of_packed_body(const char *head, bool in_chunks)
     }
 }
 
-static void check_trace_of_answer(const char *expected)
+static void expect_trace_of_decoded_answer(const char *expected)
 {
     domt_http_expect_trace(&options, "G", answer, answer_size, expected);
 }
@@ -71,22 +71,23 @@ DOMT_TEST(body_is_decompressed_while_it_comes)
 {
     compress_text("hello");
     make_answer_of_packed_body(GZIP, true);
-    check_trace_of_answer("200 1.1 (Content-Encoding: gzip|Transfer-Encoding: chunked) [hello]\n");
+    expect_trace_of_decoded_answer(
+        "200 1.1 (Content-Encoding: gzip|Transfer-Encoding: chunked) [hello]\n");
     make_answer_of_packed_body(HEAD "Content-Encoding: X-GZIP\r\n", true);
-    check_trace_of_answer(
+    expect_trace_of_decoded_answer(
         "200 1.1 (Content-Encoding: X-GZIP|Transfer-Encoding: chunked) [hello]\n");
     append_gzip(" ", 1);
     append_gzip("", 0);
     append_gzip("world", 5);
     make_answer_of_packed_body(GZIP, true);
-    check_trace_of_answer(
+    expect_trace_of_decoded_answer(
         "200 1.1 (Content-Encoding: gzip|Transfer-Encoding: chunked) [hello world]\n");
     packed_size = 0;
     make_answer_of_packed_body(GZIP "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", false);
     answer_size = strlen(GZIP "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
-    check_trace_of_answer("200 1.1 (Content-Encoding: gzip|Transfer-Encoding: chunked)\n");
+    expect_trace_of_decoded_answer("200 1.1 (Content-Encoding: gzip|Transfer-Encoding: chunked)\n");
     make_answer_of_packed_body(GZIP, false);
-    check_trace_of_answer("200 1.1 (Content-Encoding: gzip|Content-Length: 0)\n");
+    expect_trace_of_decoded_answer("200 1.1 (Content-Encoding: gzip|Content-Length: 0)\n");
 }
 
 /* Decode the answer as a client. Returns the size of the last response's body; SIZE_MAX if there is
@@ -130,7 +131,7 @@ static const char *half_a_million_zeros(void)
     return bytes;
 }
 
-DOMT_TEST(bound_counts_decompressed_bytes)
+DOMT_TEST(bound_of_a_body_counts_decompressed_bytes)
 {
     int error;
 
@@ -165,7 +166,7 @@ static int decode_answer_of_large_body(void *unused)
     return error;
 }
 
-DOMT_TEST(large_body_comes_in_steps)
+DOMT_TEST(large_body_is_decompressed_in_steps)
 {
     packed_size = 0;
     append_gzip(half_a_million_zeros(), 500000);
@@ -375,7 +376,7 @@ DOMT_TEST(lists_of_deflate_streams_end_with_their_channel)
     ck_assert_ptr_null(domi_http_deflater_take_from_pool(&gzip));
     domi_http_deflater_give_back(some[1]);
     domi_http_deflater_give_back(some[2]);
-    domi_http_deflaters_give_back(&list);
+    domi_http_deflaters_give_all_back(&list);
     ck_assert_ptr_null(list);
     ck_assert_uint_eq(gzip.streams, 3);
     domus_http_gzip_trim(&gzip);

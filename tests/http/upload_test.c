@@ -35,8 +35,9 @@ typedef struct receive_frame {
     uint32_t at; /* index of the received part that gets a name next */
 } receive_frame;
 
-static int take_bytes_of_file(domus_stack *stack, void *context, const domus_http_upload_part *part,
-                              domus_slice bytes, bool is_last, domus_resumed *then)
+static int record_bytes_of_file(domus_stack *stack, void *context,
+                                const domus_http_upload_part *part, domus_slice bytes, bool is_last,
+                                domus_resumed *then)
 {
     ck_assert_ptr_eq(context, taken);
     ck_assert(is_last == (bytes.size == 0));
@@ -56,7 +57,7 @@ static bool is_path_of_request(const domus_http_request *request, const char *pa
 }
 
 /* Answer with a text about the received parts, or with the words of the error. */
-static int answer_upload(domus_stack *stack, const domus_http_upload *upload)
+static int answer_with_parts_of_upload(domus_stack *stack, const domus_http_upload *upload)
 {
     domus_http_response response = {.status = 200, .media = "text/plain"};
     domus_appender text = {0};
@@ -112,7 +113,7 @@ static int begin_upload_of_request(receive_frame *frame, const domus_http_reques
         .field_max = 100,
         .fields_max = 1000,
         .directory = is_path_of_request(request, "/disk") ? frame->options.directory : NULL,
-        .take = is_path_of_request(request, "/take") ? take_bytes_of_file : NULL,
+        .take = is_path_of_request(request, "/take") ? record_bytes_of_file : NULL,
         .context = taken,
         .memory = &memory,
         .disk = &disk,
@@ -120,7 +121,7 @@ static int begin_upload_of_request(receive_frame *frame, const domus_http_reques
     return domus_http_upload_open(request, &frame->options, &frame->upload);
 }
 
-static void end_upload(receive_frame *frame)
+static void close_upload_and_directory(receive_frame *frame)
 {
     ck_assert_ptr_null(domus_http_upload_close(frame->upload));
     domus_file_close(frame->options.directory);
@@ -141,15 +142,15 @@ DOMUS_SEQUENCE(receive, receive_frame)
     }
     result = begin_upload_of_request(frame, request);
     if (result != 0) {
-        end_upload(frame);
+        close_upload_and_directory(frame);
         return result;
     }
     while (domus_http_upload_goes_on(stack, frame->upload, answer, then))
         DOMUS_AWAIT(DOMUS_PARKED);
     while (has_next_file_for_name(frame))
         DOMUS_AWAIT(give_next_file_a_name(stack, frame, then));
-    result = answer_upload(stack, frame->upload);
-    end_upload(frame);
+    result = answer_with_parts_of_upload(stack, frame->upload);
+    close_upload_and_directory(frame);
     return result;
     DOMUS_END;
 }
@@ -168,7 +169,7 @@ static const domus_behaviour services[] = {
 
 /* --- the world -------------------------------------------------------------------------------- */
 
-static uint32_t count_entries(const char *path)
+static uint32_t count_entries_of_directory(const char *path)
 {
     DIR *directory = opendir(path);
     uint32_t count = 0;
@@ -189,7 +190,7 @@ static domus_testkit *start_service_with_directory(const domus_behaviour *servic
     take_error = 0;
     take_waits = false;
     domt_tree_make(&tree);
-    fds_before = count_entries("/proc/self/fd");
+    fds_before = count_entries_of_directory("/proc/self/fd");
     return domt_served_start_kit(NULL, service, 1);
 }
 
@@ -199,8 +200,8 @@ static void end_service_and_check_files(domus_testkit *kit, uint32_t files)
     domt_served_end_kit(kit);
     ck_assert_uint_eq(memory.used_bytes, 0);
     ck_assert_uint_eq(disk.used_bytes, 0);
-    ck_assert_uint_eq(count_entries(tree.root), files + 2);
-    ck_assert_uint_eq(count_entries("/proc/self/fd"), fds_before);
+    ck_assert_uint_eq(count_entries_of_directory(tree.root), files + 2);
+    ck_assert_uint_eq(count_entries_of_directory("/proc/self/fd"), fds_before);
     domt_tree_remove_copy(&tree);
 }
 
@@ -382,12 +383,12 @@ DOMT_TEST(clients_that_go_in_an_upload_leave_no_file)
         domus_peer *peer = domt_served_connect_peer(kit);
         send_head_of_upload(peer, cut % 2 != 0 ? "/disk" : "/take", TYPE, size);
         ck_assert_int_eq(domus_peer_send(peer, body, cut), 0);
-        domt_served_advance_silently(kit, SECOND);
+        domt_served_advance_kit(kit, SECOND);
         if (cut % 3 == 0)
             domus_peer_reset(peer);
         else
             domus_peer_close(peer);
-        domt_served_advance_silently(kit, SECOND);
+        domt_served_advance_kit(kit, SECOND);
         ck_assert_uint_eq(memory.used_bytes, 0);
         ck_assert_uint_eq(disk.used_bytes, 0);
     }

@@ -40,14 +40,14 @@ static domus_testkit *kit;
 static domus_probe *probes[4];
 static domus_address callers[4];
 
-static void begin_two_callers(bool pooled)
+static void begin_service_and_callers(bool pooled)
 {
     const domus_pool_options options = {
         .behaviour = &connection, .connections_max = 2, .connections_min = 1};
 
     kit = domt_served_start_kit(NULL, &domt_served_by_streams, 1);
-    domt_caller_connect_to_pool(kit, DOMT_SERVED_AT, pooled ? &options : NULL, &connection);
-    domt_served_advance_silently(kit, 10 * MS);
+    domt_caller_connect_or_open_pool(kit, DOMT_SERVED_AT, pooled ? &options : NULL, &connection);
+    domt_served_advance_kit(kit, 10 * MS);
     for (int i = 0; i < 4; i++) {
         ck_assert_int_eq(
             domus_outside_spawn_on(domus_testkit_system(kit), 2, &domt_caller, NULL, &callers[i]),
@@ -56,15 +56,15 @@ static void begin_two_callers(bool pooled)
     }
 }
 
-static domt_outcome outcome_of_caller(int which)
+static domt_outcome expect_outcome_of_caller(int which)
 {
-    return domt_outcome_expect(kit, probes[which]);
+    return domt_caller_expect_outcome(kit, probes[which]);
 }
 
-static domt_outcome upload_and_wait(const domt_call_up *what)
+static domt_outcome upload_and_expect_outcome(const domt_call_up *what)
 {
     ck_assert_int_eq(domus_probe_ask(probes[0], callers[0], &domt_up_type, what), 0);
-    return outcome_of_caller(0);
+    return expect_outcome_of_caller(0);
 }
 
 static void begin_get_of_caller(int which, const char *path, bool close)
@@ -82,14 +82,15 @@ static void check_upload_succeeded(domt_outcome got, const char *body)
 }
 
 #define UP(...)                                                                                    \
-    upload_and_wait(&(domt_call_up){.path = "/bytes", .method = DOMUS_HTTP_PUT, __VA_ARGS__})
+    upload_and_expect_outcome(                                                                     \
+        &(domt_call_up){.path = "/bytes", .method = DOMUS_HTTP_PUT, __VA_ARGS__})
 
 /* --- uploads ---------------------------------------------------------------------------------- */
 
 /* Check that one more upload succeeds after the failed ones, and end the kit. */
-static void check_further_upload(void)
+static void check_further_upload_and_end_kit(void)
 {
-    domt_served_advance_silently(kit, 10 * SECOND);
+    domt_served_advance_kit(kit, 10 * SECOND);
     check_upload_succeeded(UP(.up = 3000), "3000\n");
     domt_served_end_kit(kit);
 }
@@ -97,7 +98,7 @@ static void check_further_upload(void)
 DOMT_TEST(bodies_leave_by_length_and_in_chunks)
 {
     for (int pooled = 0; pooled < 2; pooled++) {
-        begin_two_callers(pooled);
+        begin_service_and_callers(pooled);
         check_upload_succeeded(UP(.length = 5000, .up = 5000), "5000\n");
         check_upload_succeeded(UP(.up = 900000), "900000\n");
         check_upload_succeeded(UP(.up = 0), "0\n");
@@ -113,32 +114,32 @@ DOMT_TEST(bodies_leave_by_length_and_in_chunks)
 
 DOMT_TEST(a_length_that_is_not_met_fails_and_ends_the_connection)
 {
-    begin_two_callers(true);
+    begin_service_and_callers(true);
     ck_assert_int_eq(UP(.length = 5000, .up = 3000).error, -EINVAL);
     domt_outcome more = UP(.length = 1000, .up = 3000);
     ck_assert_int_eq(more.write_error, -EMSGSIZE);
     ck_assert_int_eq(more.error, -EPIPE);
     ck_assert_int_eq(UP(.length = 5000, .up = 3000, .cuts = true).error, -EPIPE);
     ck_assert_int_eq(UP(.up = 3000, .cuts = true).error, -EPIPE);
-    check_further_upload();
+    check_further_upload_and_end_kit();
 }
 
-DOMT_TEST(an_early_answer_is_heard)
+DOMT_TEST(an_answer_before_the_end_of_an_upload_is_heard)
 {
-    begin_two_callers(true);
-    domt_outcome early = upload_and_wait(
+    begin_service_and_callers(true);
+    domt_outcome early = upload_and_expect_outcome(
         &(domt_call_up){.path = "/piece", .method = DOMUS_HTTP_PUT, .up = 90000000});
     ck_assert_int_eq(early.write_error, -EALREADY);
     check_upload_succeeded(early, "piece\n");
-    check_further_upload();
+    check_further_upload_and_end_kit();
 }
 
 /* The server sends 100 Continue when its handler reads: /sleep never reads, and answers later than
  * the client waits. */
-DOMT_TEST(bodies_wait_until_they_are_wanted)
+DOMT_TEST(bodies_wait_for_100_continue_until_the_handler_reads)
 {
     for (int pooled = 0; pooled < 2; pooled++) {
-        begin_two_callers(pooled);
+        begin_service_and_callers(pooled);
         for (int i = 0; i < 2; i++) {
             check_upload_succeeded(UP(.length = 5000, .up = 5000, .expects = true), "5000\n");
             check_upload_succeeded(UP(.up = 900000, .expects = true), "900000\n");
@@ -146,11 +147,11 @@ DOMT_TEST(bodies_wait_until_they_are_wanted)
             check_upload_succeeded(UP(.up = 1000, .trailers = true, .expects = true), "1000\n");
         }
         ck_assert_uint_eq(domt_served_now.closed, 0);
-        domt_outcome slept = upload_and_wait(&(domt_call_up){.path = "/sleep/3000",
-                                                             .method = DOMUS_HTTP_PUT,
-                                                             .length = 3000,
-                                                             .up = 3000,
-                                                             .expects = true});
+        domt_outcome slept = upload_and_expect_outcome(&(domt_call_up){.path = "/sleep/3000",
+                                                                       .method = DOMUS_HTTP_PUT,
+                                                                       .length = 3000,
+                                                                       .up = 3000,
+                                                                       .expects = true});
         check_upload_succeeded(slept, "slept\n");
         ck_assert_int_eq(slept.write_error, 0);
         domt_served_end_kit(kit);
@@ -160,15 +161,15 @@ DOMT_TEST(bodies_wait_until_they_are_wanted)
 DOMT_TEST(writer_of_an_unwanted_body_is_told)
 {
     for (int pooled = 0; pooled < 2; pooled++) {
-        begin_two_callers(pooled);
-        domt_outcome early = upload_and_wait(&(domt_call_up){
+        begin_service_and_callers(pooled);
+        domt_outcome early = upload_and_expect_outcome(&(domt_call_up){
             .path = "/sleep/100", .method = DOMUS_HTTP_PUT, .up = 90000, .expects = true});
         ck_assert_int_eq(early.write_error, -EALREADY);
         check_upload_succeeded(early, "slept\n");
-        domt_served_advance_silently(kit, SECOND);
+        domt_served_advance_kit(kit, SECOND);
         ck_assert_uint_eq(domt_served_now.closed, 1);
         if (pooled)
-            check_further_upload();
+            check_further_upload_and_end_kit();
         else
             domt_served_end_kit(kit);
     }
@@ -178,17 +179,17 @@ DOMT_TEST(writer_of_an_unwanted_body_is_told)
 
 DOMT_TEST(no_request_is_sent_behind_the_last_one)
 {
-    begin_two_callers(false);
+    begin_service_and_callers(false);
     begin_get_of_caller(0, "/sleep/20", false);
     begin_get_of_caller(1, "/sleep/10", true);
-    domt_served_advance_silently(kit, 5 * MS);
+    domt_served_advance_kit(kit, 5 * MS);
     begin_get_of_caller(2, "/now", false);
-    ck_assert_int_eq(outcome_of_caller(2).error, -ENOTCONN);
-    check_upload_succeeded(outcome_of_caller(0), "slept\n");
-    domt_outcome last = outcome_of_caller(1);
+    ck_assert_int_eq(expect_outcome_of_caller(2).error, -ENOTCONN);
+    check_upload_succeeded(expect_outcome_of_caller(0), "slept\n");
+    domt_outcome last = expect_outcome_of_caller(1);
     check_upload_succeeded(last, "slept\n");
     ck_assert(last.close);
-    domt_served_advance_silently(kit, 10 * MS);
+    domt_served_advance_kit(kit, 10 * MS);
     ck_assert_uint_eq(domt_served_now.closed, 1);
     ck_assert_uint_eq(domt_served_now.begun, 2);
     domt_served_end_kit(kit);
@@ -196,21 +197,21 @@ DOMT_TEST(no_request_is_sent_behind_the_last_one)
 
 DOMT_TEST(a_pool_uses_another_connection_after_a_last_request)
 {
-    begin_two_callers(true);
+    begin_service_and_callers(true);
     begin_get_of_caller(0, "/sleep/30", true);
-    domt_served_advance_silently(kit, 5 * MS);
+    domt_served_advance_kit(kit, 5 * MS);
     begin_get_of_caller(1, "/now", false);
     begin_get_of_caller(2, "/now", true);
     begin_get_of_caller(3, "/now", false);
     for (int i = 1; i < 4; i++)
-        check_upload_succeeded(outcome_of_caller(i), "now\n");
-    check_upload_succeeded(outcome_of_caller(0), "slept\n");
+        check_upload_succeeded(expect_outcome_of_caller(i), "now\n");
+    check_upload_succeeded(expect_outcome_of_caller(0), "slept\n");
     domt_served_end_kit(kit);
 }
 
-DOMT_TEST(an_actor_that_answers_everything_is_no_peer)
+DOMT_TEST(upload_to_an_actor_that_is_no_client_is_refused)
 {
-    begin_two_callers(false);
+    begin_service_and_callers(false);
     ck_assert_int_eq(
         domus_outside_spawn_on(domus_testkit_system(kit), 0, &answering, NULL, &domt_caller_to), 0);
     ck_assert_int_eq(UP(.up = 1000).error, -EOPNOTSUPP);

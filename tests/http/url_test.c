@@ -83,7 +83,7 @@ DOMT_TEST(lengths_of_urls_and_hosts_are_bounded)
     ck_assert_int_eq(domus_http_url_parse(text, DOMUS_HTTP_URL_MAX + 1, &url), -EMSGSIZE);
 }
 
-static bool are_same_urls(const char *one, const char *other)
+static bool have_urls_same_origin(const char *one, const char *other)
 {
     domus_http_url urls[2];
 
@@ -94,13 +94,13 @@ static bool are_same_urls(const char *one, const char *other)
 
 DOMT_TEST(origins_are_compared)
 {
-    ck_assert(are_same_urls("http://A/b", "HTTP://a:80?c"));
-    ck_assert(are_same_urls("https://a:443", "https://a"));
-    ck_assert(!are_same_urls("http://a", "https://a"));
-    ck_assert(!are_same_urls("http://a:443", "https://a"));
-    ck_assert(!are_same_urls("http://a", "http://a:81"));
-    ck_assert(!are_same_urls("http://a", "http://b"));
-    ck_assert(!are_same_urls("http://a", "http://ab"));
+    ck_assert(have_urls_same_origin("http://A/b", "HTTP://a:80?c"));
+    ck_assert(have_urls_same_origin("https://a:443", "https://a"));
+    ck_assert(!have_urls_same_origin("http://a", "https://a"));
+    ck_assert(!have_urls_same_origin("http://a:443", "https://a"));
+    ck_assert(!have_urls_same_origin("http://a", "http://a:81"));
+    ck_assert(!have_urls_same_origin("http://a", "http://b"));
+    ck_assert(!have_urls_same_origin("http://a", "http://ab"));
 }
 
 static void check_resolved_reference(const char *base, const char *reference, const char *expected)
@@ -228,7 +228,7 @@ static void check_functions_of_chars(char *bytes, size_t size, size_t at, unsign
                       domi_http_count_bytes_of_classes(bytes, size, DOMI_HTTP_TOKEN));
 }
 
-DOMT_TEST(many_bytes_are_read_as_each_byte_is)
+DOMT_TEST(blocks_of_bytes_are_classified_as_single_bytes_are)
 {
     for (size_t size = 1; size <= SIZE_MAX_BYTES; size++) {
         /* a block of exactly this size, so that a sanitizer sees a read beyond it */

@@ -114,7 +114,7 @@ DOMT_TEST(frames_in_the_wrong_place_are_refused)
 
 /* Frames of a client and of a server whose length is not the shortest or has the highest bit, whose
  * mask is missing, or that have a mask too many. */
-DOMT_TEST(lengths_and_masks_are_refused)
+DOMT_TEST(wrong_lengths_and_masks_of_frames_are_refused)
 {
     static const row of_clients[] = {
         {"=81fe0000a51cff07", "EPROTO close 1002"},
@@ -144,7 +144,7 @@ DOMT_TEST(lengths_and_masks_are_refused)
 }
 
 /* Write the text of a close frame with this code. */
-static const char *make_close_text(unsigned code, const char *reason)
+static const char *make_text_of_close_frame(unsigned code, const char *reason)
 {
     static char text[64];
 
@@ -174,13 +174,14 @@ DOMT_TEST(closes_are_heard_and_answered)
     for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
         char expected[64];
         snprintf(expected, sizeof expected, "close %u []\n", right[i]);
-        domt_check_decoded_frames(&client, make_close_text(right[i], ""), expected);
+        domt_check_decoded_frames(&client, make_text_of_close_frame(right[i], ""), expected);
     }
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        domt_check_decoded_frames(&client, make_close_text(wrong[i], ""), "EPROTO close 1002");
+        domt_check_decoded_frames(&client, make_text_of_close_frame(wrong[i], ""),
+                                  "EPROTO close 1002");
 }
 
-DOMT_TEST(each_length_comes_in_each_form)
+DOMT_TEST(messages_of_each_length_are_decoded_at_every_cut)
 {
     static const unsigned sizes[] = {0, 1, 125, 126, 127, 128, 1000, 65535, 65536, 65537};
     static const size_t cuts[] = {0, 1, 2, 3, 4, 5, 9, 10, 13, 14, 15, 70, 4000, 65535, 65540};
@@ -264,7 +265,7 @@ DOMT_TEST(texts_may_be_cut_anywhere_by_fragments)
     }
 }
 
-DOMT_TEST(texts_that_end_in_a_character_are_refused)
+DOMT_TEST(texts_that_end_within_a_character_are_refused)
 {
     static const char *const begun[] = {"c2",   "e0",     "e0a0", "f0",
                                         "f090", "f09080", "61c3", "e28281e2"};
@@ -298,7 +299,7 @@ DOMT_TEST(wrong_byte_is_refused_before_the_frame_is_whole)
 
 /* --- limits ----------------------------------------------------------------------------------- */
 
-DOMT_TEST(limits_hold_at_exactly_their_size)
+DOMT_TEST(limits_of_frames_and_messages_hold_at_exactly_their_size)
 {
     static const domus_websocket_options small = {
         .message_max = 10, .frame_max = 6, .fragments_max = 3};

@@ -127,7 +127,7 @@ DOMT_TEST(protocols_and_origins_are_chosen)
 
 /* --- a client --------------------------------------------------------------------------------- */
 
-DOMT_TEST(client_asks_for_what_it_wishes)
+DOMT_TEST(client_sends_the_wished_handshake_fields)
 {
     static const domus_http_options options = {.role = DOMUS_ROLE_CLIENT, .host = "a"};
     const domus_websocket_wish wish = {.target = "/chat?x",
@@ -192,7 +192,7 @@ static int result_of_checked_answer(unsigned status, const char *fields, const c
     return result;
 }
 
-DOMT_TEST(client_checks_the_answer)
+DOMT_TEST(client_checks_the_servers_handshake_answer)
 {
     const char *protocol = "?";
 

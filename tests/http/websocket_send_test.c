@@ -81,7 +81,7 @@ DOMT_TEST(each_length_is_sent_in_its_shortest_form)
                                                     &domus_websocket_message_type, &message),
                              0);
             const char *output = domus_stage_kit_output(codec.kit, &size);
-            size_t head = domt_write_frame_head(side == 1, 0x82, sizes[i], expected);
+            size_t head = domt_websocket_write_frame_head(side == 1, 0x82, sizes[i], expected);
             ck_assert_uint_eq(size, head + sizes[i]);
             /* the mask of a client is random, so it is not compared */
             ck_assert_mem_eq(output, expected, head - 4 * side);
@@ -114,7 +114,7 @@ DOMT_TEST(masks_of_frames_differ)
     domt_codec_stop(&codec);
 }
 
-DOMT_TEST(wrong_messages_are_refused)
+DOMT_TEST(messages_and_closes_that_cannot_be_sent_are_refused)
 {
     static const unsigned codes[] = {1, 999, 1004, 1005, 1006, 1015, 1016, 2999, 5000, 65535};
     char long_text[127];
@@ -187,7 +187,7 @@ DOMT_TEST(channel_ends_when_the_time_for_a_close_is_over)
 
 /* --- frames for many -------------------------------------------------------------------------- */
 
-DOMT_TEST(frame_is_made_once_and_sent_as_it_is)
+DOMT_TEST(prepared_frame_is_made_once_and_sent_unchanged)
 {
     static const unsigned sizes[] = {0, 125, 126, 65535, 65536};
     static char bytes[65536];
@@ -242,7 +242,7 @@ DOMT_TEST(slice_that_is_no_frame_is_refused)
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-static int encode_received_message(domus_stage_kit *kit, const domus_stage_message *message)
+static int echo_received_message(domus_stage_kit *kit, const domus_stage_message *message)
 {
     return message->type == &domus_websocket_message_type
                ? domus_stage_kit_encode(kit, DOMUS_NO_ID, message->type, message->payload)
@@ -252,14 +252,14 @@ static int encode_received_message(domus_stage_kit *kit, const domus_stage_messa
 DOMT_TEST(each_failure_of_memory_is_returned)
 {
     static char bytes[DOMT_FRAMES_ROOM];
-    size_t size =
-        domt_write_frames(true, "01:hello 89:x 80:you 82:*40000 81:bye 8a:x 88:\x03\xe8why", bytes);
+    size_t size = domt_websocket_write_frames(
+        true, "01:hello 89:x 80:you 82:*40000 81:bye 8a:x 88:\x03\xe8why", bytes);
     static const domus_websocket_options pongs = {.pongs = true};
 
     for (size_t step = 70; step < 100000; step *= 100) {
         domt_codec_work work = {
-            {&domus_websocket_stage, &pongs}, encode_received_message, bytes, size, step};
-        domt_fail_each_allocation(domt_codec_run_work, &work);
+            {&domus_websocket_stage, &pongs}, echo_received_message, bytes, size, step};
+        domt_fail_each_allocation(domt_codec_decode_as_work_says, &work);
     }
 }
 
@@ -270,7 +270,7 @@ DOMT_TEST(announced_length_of_a_frame_takes_no_memory)
     domt_codec_work work = {
         {&domus_websocket_stage, &large}, NULL, "\x82\x7f\0\0\0\0\x20\0\0\0abc", 13, 13};
 
-    ck_assert_uint_lt(domt_largest_allocated_block(domt_codec_run_work, &work), 4096);
+    ck_assert_uint_lt(domt_largest_allocated_block(domt_codec_decode_as_work_says, &work), 4096);
 }
 
 /* The message comes in fragments, whose headers are written into the body, because a string literal
@@ -284,7 +284,7 @@ DOMT_TEST(unfinished_messages_share_a_memory_bound)
 
     for (; at + 4 + 0xfffe <= sizeof body; at += 4 + 0xfffe)
         memcpy(body + at, "\0\x7e\xff\xfe", 4);
-    (void)domt_write_frame_head(false, 0x80, sizeof body - at - 4, body + at);
+    (void)domt_websocket_write_frame_head(false, 0x80, sizeof body - at - 4, body + at);
     domt_check_gathered_share_budget(&(domt_gathered){.stage = {&domus_websocket_stage, &options},
                                                       .budget = &budget,
                                                       .head = "\x02\x7e\xff\xfe",

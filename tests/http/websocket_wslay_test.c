@@ -23,34 +23,34 @@ static size_t choose_random_size(void)
 {
     size_t edge;
 
-    if (domt_talk_draw_below(600) == 0)
+    if (domt_talk_draw_number_below(600) == 0)
         edge = 5;
-    else if (domt_talk_draw_below(20) == 0)
-        edge = 3 + domt_talk_draw_below(2);
-    else if (domt_talk_draw_below(4) == 0)
-        edge = domt_talk_draw_below(3);
+    else if (domt_talk_draw_number_below(20) == 0)
+        edge = 3 + domt_talk_draw_number_below(2);
+    else if (domt_talk_draw_number_below(4) == 0)
+        edge = domt_talk_draw_number_below(3);
     else
-        return domt_talk_draw_below(3000);
+        return domt_talk_draw_number_below(3000);
     edges_sent[edge]++;
     return edges[edge];
 }
 
 static void send_random_message_or_ping(bool by_us)
 {
-    bool pings = domt_talk_draw_below(4) == 0;
+    bool pings = domt_talk_draw_number_below(4) == 0;
     domt_row *to = by_us ? (pings ? &domt_talk_now.pings_of_us : &domt_talk_now.from_us)
                          : (pings ? &domt_talk_now.pings_of_them : &domt_talk_now.from_them);
-    domt_said *made = domt_talk_add_message(to, pings ? 'p' : "tb"[domt_talk_draw_below(2)],
-                                            pings ? domt_talk_draw_below(DOMT_TALK_CONTROL_MAX + 1)
-                                                  : choose_random_size());
+    domt_said *made = domt_talk_add_message(
+        to, pings ? 'p' : "tb"[domt_talk_draw_number_below(2)],
+        pings ? domt_talk_draw_number_below(DOMT_TALK_CONTROL_MAX + 1) : choose_random_size());
 
     if (by_us)
-        domt_talk_send_by_us(made);
+        domt_talk_send_by_stage(made);
     else
-        domt_talk_send_by_them(made, domt_talk_draw_below(2) == 0);
+        domt_talk_send_by_wslay(made, domt_talk_draw_number_below(2) == 0);
 }
 
-static bool has_row_arrived(const domt_row *of)
+static bool have_messages_of_row_arrived(const domt_row *of)
 {
     return of->heard == of->count;
 }
@@ -59,18 +59,18 @@ static void carry_until_all_has_arrived(void)
 {
     unsigned by_us = 0, by_them = 0;
 
-    for (unsigned step = 0;
-         by_us < DOMT_TALK_EACH || by_them < DOMT_TALK_EACH ||
-         !has_row_arrived(&domt_talk_now.from_us) || !has_row_arrived(&domt_talk_now.from_them) ||
-         !has_row_arrived(&domt_talk_now.pings_of_us) ||
-         !has_row_arrived(&domt_talk_now.pings_of_them);
+    for (unsigned step = 0; by_us < DOMT_TALK_EACH || by_them < DOMT_TALK_EACH ||
+                            !have_messages_of_row_arrived(&domt_talk_now.from_us) ||
+                            !have_messages_of_row_arrived(&domt_talk_now.from_them) ||
+                            !have_messages_of_row_arrived(&domt_talk_now.pings_of_us) ||
+                            !have_messages_of_row_arrived(&domt_talk_now.pings_of_them);
          step++) {
         ck_assert_msg(step < STEPS_MOST, "seed %u: a message is lost",
                       (unsigned)domt_talk_now.seed);
-        if (by_us < DOMT_TALK_EACH && domt_talk_draw_below(20) == 0) {
+        if (by_us < DOMT_TALK_EACH && domt_talk_draw_number_below(20) == 0) {
             send_random_message_or_ping(true);
             by_us++;
-        } else if (by_them < DOMT_TALK_EACH && domt_talk_draw_below(20) == 0) {
+        } else if (by_them < DOMT_TALK_EACH && domt_talk_draw_number_below(20) == 0) {
             send_random_message_or_ping(false);
             by_them++;
         }
@@ -83,18 +83,18 @@ static void carry_until_all_has_arrived(void)
 static void close_and_check_both_sides(void)
 {
     static const uint16_t codes[] = {0, 1000, 1001, 1011, 3000, 4999};
-    domus_websocket_close close = {.code =
-                                       codes[domt_talk_draw_below(sizeof codes / sizeof *codes)]};
+    domus_websocket_close close = {
+        .code = codes[domt_talk_draw_number_below(sizeof codes / sizeof *codes)]};
     unsigned code = close.code != 0 ? close.code : DOMUS_WEBSOCKET_NO_CODE;
     uint8_t reason[REASON_MAX + 1] = {0};
-    size_t size = close.code != 0 ? domt_talk_draw_below(REASON_MAX + 1) : 0;
-    bool by_us = domt_talk_draw_below(2) == 0;
+    size_t size = close.code != 0 ? domt_talk_draw_number_below(REASON_MAX + 1) : 0;
+    bool by_us = domt_talk_draw_number_below(2) == 0;
 
     for (size_t at = 0; at < size; at++)
-        reason[at] = (uint8_t)('a' + domt_talk_draw_below(26));
+        reason[at] = (uint8_t)('a' + domt_talk_draw_number_below(26));
     if (by_us) {
         ck_assert_int_eq(domus_slice_copy(reason, size, &close.reason), 0);
-        domt_talk_close_by_us(&close);
+        domt_talk_close_by_stage(&close);
         domus_slice_free(close.reason);
     } else {
         ck_assert_int_eq(wslay_event_queue_close(domt_talk_now.theirs, close.code, reason, size),
@@ -141,7 +141,7 @@ static const domus_websocket_options narrow[] = {
     {.role = DOMUS_ROLE_CLIENT, .message_max = 1000, .fragments_max = 4}};
 
 /* Begin a conversation in which the stage will refuse a message from wslay. */
-static domt_said *begin_talk_with_refusal(size_t side, char kind, size_t size)
+static domt_said *begin_talk_that_stage_refuses(size_t side, char kind, size_t size)
 {
     domt_talk_begin_with_wslay(side, &narrow[side], side == 1);
     return domt_talk_add_message(&domt_talk_now.from_them, kind, size);
@@ -149,7 +149,7 @@ static domt_said *begin_talk_with_refusal(size_t side, char kind, size_t size)
 
 /* Carry bytes until wslay receives a close, and check its code, and that the stage has accepted no
  * message. */
-static void carry_until_refused(unsigned code)
+static void carry_until_wslay_hears_refusal(unsigned code)
 {
     for (unsigned step = 0; !domt_talk_now.at_them.heard; step++) {
         ck_assert_uint_lt(step, STEPS_MOST);
@@ -163,24 +163,24 @@ static void carry_until_refused(unsigned code)
 DOMT_TEST(wslay_hears_why_it_is_refused)
 {
     for (size_t side = 0; side < 2; side++) {
-        domt_said *sent = begin_talk_with_refusal(side, 't', 100);
+        domt_said *sent = begin_talk_that_stage_refuses(side, 't', 100);
         sent->bytes[99] = 0xff;
-        domt_talk_send_by_them(sent, side == 0);
-        carry_until_refused(DOMUS_WEBSOCKET_INVALID_DATA);
+        domt_talk_send_by_wslay(sent, side == 0);
+        carry_until_wslay_hears_refusal(DOMUS_WEBSOCKET_INVALID_DATA);
 
-        domt_talk_send_by_them(begin_talk_with_refusal(side, 'b', 1001), false);
-        carry_until_refused(DOMUS_WEBSOCKET_TOO_BIG);
+        domt_talk_send_by_wslay(begin_talk_that_stage_refuses(side, 'b', 1001), false);
+        carry_until_wslay_hears_refusal(DOMUS_WEBSOCKET_TOO_BIG);
 
-        sent = begin_talk_with_refusal(side, 'b', 1000);
+        sent = begin_talk_that_stage_refuses(side, 'b', 1000);
         domt_talk_now.piece_max = 100;
-        domt_talk_send_by_them(sent, true);
-        carry_until_refused(DOMUS_WEBSOCKET_POLICY);
+        domt_talk_send_by_wslay(sent, true);
+        carry_until_wslay_hears_refusal(DOMUS_WEBSOCKET_POLICY);
 
-        sent = begin_talk_with_refusal(side, 'b', 10);
+        sent = begin_talk_that_stage_refuses(side, 'b', 10);
         struct wslay_event_msg arg = {WSLAY_BINARY_FRAME, sent->bytes, sent->size};
         wslay_event_config_set_allowed_rsv_bits(domt_talk_now.theirs, WSLAY_RSV1_BIT);
         ck_assert_int_eq(wslay_event_queue_msg_ex(domt_talk_now.theirs, &arg, WSLAY_RSV1_BIT), 0);
-        carry_until_refused(DOMUS_WEBSOCKET_PROTOCOL_ERROR);
+        carry_until_wslay_hears_refusal(DOMUS_WEBSOCKET_PROTOCOL_ERROR);
     }
 }
 
@@ -189,11 +189,12 @@ DOMT_TEST(wslay_in_the_same_role_is_refused)
 {
     for (size_t side = 0; side < 2; side++) {
         domt_talk_begin_with_wslay(side, &narrow[side], side == 0);
-        domt_talk_send_by_them(domt_talk_add_message(&domt_talk_now.from_them, 't', 10), false);
+        domt_talk_send_by_wslay(domt_talk_add_message(&domt_talk_now.from_them, 't', 10), false);
         domt_talk_now.quota = SIZE_MAX;
         ck_assert_int_eq(wslay_event_send(domt_talk_now.theirs), 0);
         ck_assert_int_lt(
-            domt_talk_decode_bytes(domt_talk_now.to_us.bytes, domt_talk_now.to_us.size), 0);
+            domt_talk_decode_bytes_by_stage(domt_talk_now.to_us.bytes, domt_talk_now.to_us.size),
+            0);
         ck_assert_uint_eq(domt_talk_now.to_them.bytes[0], 0x88);
         /* place of the code in the close frame, behind the head and a client's mask */
         size_t at = side == 1 ? 6 : 2;
@@ -213,7 +214,7 @@ DOMT_TEST(stage_hears_why_wslay_refuses)
     for (size_t side = 0; side < 2; side++) {
         domt_talk_begin_with_wslay(side, &narrow[side], side == 1);
         wslay_event_config_set_max_recv_msg_length(domt_talk_now.theirs, 1000);
-        domt_talk_send_by_us(domt_talk_add_message(&domt_talk_now.from_us, 'b', 1001));
+        domt_talk_send_by_stage(domt_talk_add_message(&domt_talk_now.from_us, 'b', 1001));
         for (unsigned step = 0; !domt_talk_now.at_us.heard; step++) {
             ck_assert_uint_lt(step, STEPS_MOST);
             ck_assert_int_eq(domt_talk_deliver_some_bytes(), 0);

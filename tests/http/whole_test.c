@@ -18,9 +18,10 @@
 static domus_budget budget;
 static unsigned calls; /* number of calls of this file's handlers */
 
-/* Answer with the bytes of the body, from a handler that accepts up to `size_max` of them. */
-static int answer_with_size_of_gathered_body(domus_stack *stack, const domus_http_request *request,
-                                             uint32_t size_max)
+/* Answer with the size of the body, from a handler that accepts up to `size_max` of them. */
+static int gather_body_and_answer_with_its_size(domus_stack *stack,
+                                                const domus_http_request *request,
+                                                uint32_t size_max)
 {
     domus_appender text = {0};
     domus_http_response response = {.status = 200};
@@ -38,14 +39,14 @@ static int answer_with_size_of_gathered_body(domus_stack *stack, const domus_htt
 static int answer_whole_body(domus_stack *stack, void *self, const domus_http_request *request,
                              const domus_http_match *match)
 {
-    return answer_with_size_of_gathered_body(stack, request, 0);
+    return gather_body_and_answer_with_its_size(stack, request, 0);
 }
 
 static int answer_body_of_up_to_5_bytes(domus_stack *stack, void *self,
                                         const domus_http_request *request,
                                         const domus_http_match *match)
 {
-    return answer_with_size_of_gathered_body(stack, request, 5);
+    return gather_body_and_answer_with_its_size(stack, request, 5);
 }
 
 static int answer_without_gathering(domus_stack *stack, void *self,
@@ -79,7 +80,7 @@ static int answer_without_row(domus_stack *stack, void *self, const void *payloa
     int result;
 
     return domus_http_enter(stack, payload, &result)
-               ? answer_with_size_of_gathered_body(stack, payload, 0)
+               ? gather_body_and_answer_with_its_size(stack, payload, 0)
                : result;
 }
 
@@ -158,9 +159,9 @@ static void check_answer_to_row(domus_testkit *kit, size_t row, size_t step)
     for (size_t at = 0; at < size; at += step) {
         ck_assert_int_eq(
             domus_peer_send(peer, rows[row].bytes + at, size - at < step ? size - at : step), 0);
-        domt_served_advance_silently(kit, MS);
+        domt_served_advance_kit(kit, MS);
     }
-    domt_served_advance_silently(kit, 10 * MS);
+    domt_served_advance_kit(kit, 10 * MS);
     const char *bytes = domus_peer_got(peer, &got);
     if (step >= size && strncmp(expected, CONTINUE, sizeof CONTINUE - 1) == 0 && got != 0 &&
         strncmp(bytes, CONTINUE, sizeof CONTINUE - 1) != 0)
@@ -169,7 +170,7 @@ static void check_answer_to_row(domus_testkit *kit, size_t row, size_t step)
                   "row %zu by %zu: %.*s", row, step, (int)got, bytes);
     ck_assert_uint_eq(calls, rows[row].calls);
     domus_peer_reset(peer);
-    domt_served_advance_silently(kit, MS);
+    domt_served_advance_kit(kit, MS);
     ck_assert_uint_eq(budget.used_bytes, 0);
 }
 
@@ -207,10 +208,10 @@ DOMT_TEST(gathered_bodies_have_a_memory_budget)
     domus_peer *other = domt_served_connect_peer(kit);
 
     domt_served_send_text(first, POST("/whole") CHUNKS "10\r\n" TEN "01234");
-    domt_served_advance_silently(kit, MS);
+    domt_served_advance_kit(kit, MS);
     ck_assert_uint_eq(budget.used_bytes, 20);
     domt_served_send_text(second, POST("/whole") CHUNKS "1\r\nx\r\n");
-    domt_served_advance_silently(kit, MS);
+    domt_served_advance_kit(kit, MS);
     ck_assert_uint_eq(budget.used_bytes, BUDGET);
     domt_served_send_text(other, POST("/whole") CHUNKS "1\r\nx\r\n");
     domt_served_expect_text(kit, other, "HTTP/1.1 503 ");
@@ -221,7 +222,7 @@ DOMT_TEST(gathered_bodies_have_a_memory_budget)
     domt_served_expect_text(kit, second, "HTTP/1.1 413 ");
     ck_assert_uint_eq(budget.used_bytes, 20);
     domus_peer_reset(first);
-    domt_served_advance_silently(kit, MS);
+    domt_served_advance_kit(kit, MS);
     ck_assert_uint_eq(budget.used_bytes, 0);
 
     domus_peer *third = domt_served_connect_peer(kit);
@@ -230,7 +231,7 @@ DOMT_TEST(gathered_bodies_have_a_memory_budget)
 
     domus_peer *fourth = domt_served_connect_peer(kit);
     domt_served_send_text(fourth, POST("/whole") CHUNKS "5\r\nhel");
-    domt_served_advance_silently(kit, MS);
+    domt_served_advance_kit(kit, MS);
     domus_peer_finish(fourth);
     domt_served_expect_text(kit, fourth, "HTTP/1.1 400 ");
     end_service_and_check_budget(kit);
@@ -242,7 +243,7 @@ DOMT_TEST(handler_gets_the_whole_body_of_a_stream)
     domt_h2 h2;
     int32_t ids[4];
 
-    domt_h2_begin_client(&h2, start_service_with_budget(&by_rows));
+    domt_h2_begin_nghttp2_client(&h2, start_service_with_budget(&by_rows));
     budget.bytes_max = 100;
     ids[0] = domt_h2_begin_request(&h2, "POST", "/whole", 20, NULL);
     ids[1] = domt_h2_begin_request(&h2, "POST", "/whole", 21, NULL);

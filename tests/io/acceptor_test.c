@@ -57,17 +57,17 @@ static const domus_behaviour serving = {
     .on_open = {on_open_count_channel, 0},
 };
 
-static void take_turn_of_all_nodes(void)
+static void take_one_turn_of_each_node(void)
 {
     for (uint32_t i = 0; i < NODES; i++)
-        domt_io_take_turn(&nodes[i].io);
+        domt_io_run_phases_1_and_2(&nodes[i].io);
 }
 
 static void pass_ms_on_all_nodes(uint64_t ms)
 {
     for (uint32_t i = 0; i < NODES; i++)
         nodes[i].manager.now_ns += ms * MS;
-    take_turn_of_all_nodes();
+    take_one_turn_of_each_node();
 }
 
 static void set_up_acceptor(void)
@@ -107,7 +107,7 @@ static void set_up_acceptor(void)
     ck_assert_int_eq(domi_house_spawn_without_parent(&nodes[0].manager, &nodes[0].manager,
                                                      &domi_acceptor_behaviour, &acceptor, &address),
                      0);
-    take_turn_of_all_nodes();
+    take_one_turn_of_each_node();
 }
 
 /* Stop the io of each "thread", one after the other, until nothing is open. */
@@ -120,7 +120,7 @@ static void tear_down_acceptor(void)
             while (domt_fake_find_operation(nodes[at].io.ring, DOMT_CANCEL, -1) != NULL)
                 domt_fake_complete_cancel(nodes[at].io.ring);
         }
-        take_turn_of_all_nodes();
+        take_one_turn_of_each_node();
     }
     for (uint32_t i = 0; i < NODES; i++) {
         ck_assert_uint_eq(nodes[i].io.open, 0);
@@ -142,7 +142,7 @@ static void tear_down_acceptor(void)
 static void take_turns_of_all_nodes(uint32_t count)
 {
     for (; count != 0; count--)
-        take_turn_of_all_nodes();
+        take_one_turn_of_each_node();
 }
 
 static domt_op *find_accept_operation(void)
@@ -151,7 +151,7 @@ static domt_op *find_accept_operation(void)
 }
 
 /* Let a connection arrive at the listener, without a turn. Returns the peer's end. */
-static int bring_connection(bool more)
+static int complete_accept_with_connection(bool more)
 {
     int ends[2];
 
@@ -190,14 +190,14 @@ DOMT_TEST(connections_go_to_the_thread_with_the_fewest)
     domus_config_init(&config);
     set_up_acceptor();
     for (int i = 0; i < 9; i++)
-        (void)bring_connection(true);
+        (void)complete_accept_with_connection(true);
     take_turns_of_all_nodes(2);
     expect_channels_opened_by_node(3, 3, 3);
     end_newest_channel(&nodes[1]);
     nodes[1].newest = nodes[1].io.slots[0].channel;
     end_newest_channel(&nodes[1]);
     for (int i = 9; i < 11; i++) {
-        (void)bring_connection(true);
+        (void)complete_accept_with_connection(true);
         take_turns_of_all_nodes(2);
     }
     expect_channels_opened_by_node(3, 5, 3);
@@ -210,7 +210,7 @@ DOMT_TEST(threads_with_equally_few_connections_take_turns)
     domus_config_init(&config);
     set_up_acceptor();
     for (uint32_t i = 0; i < 6; i++) {
-        int peer = bring_connection(true);
+        int peer = complete_accept_with_connection(true);
         take_turns_of_all_nodes(2);
         ck_assert_uint_eq(nodes[i % 3].opened, i / 3 + 1);
         end_newest_channel(&nodes[i % 3]);
@@ -237,11 +237,11 @@ DOMT_TEST(at_the_descriptor_limit_the_accept_waits_longer_and_longer)
     for (size_t e = 0; e < sizeof errors / sizeof errors[0]; e++) {
         for (size_t i = 0; i < sizeof expected_ms / sizeof expected_ms[0]; i++) {
             domt_fake_complete_operation(fake, find_accept_operation(), errors[e], 0);
-            take_turn_of_all_nodes();
+            take_one_turn_of_each_node();
             expect_accept_paused_for(expected_ms[i]);
         }
         /* a successful accept, after which the next pause is short again */
-        (void)bring_connection(true);
+        (void)complete_accept_with_connection(true);
         take_turns_of_all_nodes(2);
         end_newest_channel(&nodes[e % 3]);
     }
@@ -249,7 +249,7 @@ DOMT_TEST(at_the_descriptor_limit_the_accept_waits_longer_and_longer)
     tear_down_acceptor();
 }
 
-DOMT_TEST(error_of_a_client_stops_no_accept)
+DOMT_TEST(accept_goes_on_after_an_error_of_a_client)
 {
     static const int errors[] = {-ECONNABORTED, -EINTR, -EPROTO, -EAGAIN};
 
@@ -257,13 +257,14 @@ DOMT_TEST(error_of_a_client_stops_no_accept)
     set_up_acceptor();
     for (uint32_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
         domt_fake_complete_operation(fake, find_accept_operation(), errors[i], DOMI_MORE);
-        take_turn_of_all_nodes();
+        take_one_turn_of_each_node();
         ck_assert_uint_eq(fake->begun[DOMT_ACCEPT], 1 + i);
         domt_fake_complete_operation(fake, find_accept_operation(), errors[i], 0);
-        take_turn_of_all_nodes();
+        take_one_turn_of_each_node();
         ck_assert_uint_eq(fake->begun[DOMT_ACCEPT], 2 + i);
     }
-    (void)bring_connection(false); /* brings a connection, and the end of the accept operation */
+    (void)complete_accept_with_connection(
+        false); /* brings a connection, and the end of the accept operation */
     take_turns_of_all_nodes(2);
     expect_channels_opened_by_node(1, 0, 0);
     ck_assert_uint_eq(fake->begun[DOMT_ACCEPT], 6);
@@ -274,13 +275,13 @@ DOMT_TEST(while_memory_is_short_the_accept_pauses)
 {
     domus_config_init(&config);
     set_up_acceptor();
-    (void)bring_connection(true);
+    (void)complete_accept_with_connection(true);
     take_turns_of_all_nodes(2);
     expect_channels_opened_by_node(1, 0, 0);
     domi_io_set_memory_shortage(&nodes[0].io,
                                 &(domi_io_pressure){.pauses = true, .queue_max = UINT64_MAX});
     /* this connection came before the accept was cancelled, and waits */
-    (void)bring_connection(true);
+    (void)complete_accept_with_connection(true);
     domt_fake_complete_cancel(fake);
     for (int i = 0; i < 10; i++)
         pass_ms_on_all_nodes(10);
@@ -289,10 +290,10 @@ DOMT_TEST(while_memory_is_short_the_accept_pauses)
     ck_assert_uint_ge(domi_counter_read(&nodes[0].io.counters.accept_pauses), 1);
     domi_io_set_memory_shortage(&nodes[0].io, &(domi_io_pressure){.queue_max = UINT64_MAX});
     pass_ms_on_all_nodes(12);
-    take_turn_of_all_nodes();
+    take_one_turn_of_each_node();
     expect_channels_opened_by_node(1, 1, 0);
     ck_assert_ptr_nonnull(find_accept_operation());
-    (void)bring_connection(true);
+    (void)complete_accept_with_connection(true);
     take_turns_of_all_nodes(2);
     expect_channels_opened_by_node(1, 1, 1);
     tear_down_acceptor();
@@ -306,15 +307,15 @@ DOMT_TEST(at_the_most_connections_the_accept_pauses_until_one_ends)
     domus_config_init(&config);
     config.channel.connections_max = 2;
     set_up_acceptor();
-    (void)bring_connection(true);
-    take_turn_of_all_nodes();
+    (void)complete_accept_with_connection(true);
+    take_one_turn_of_each_node();
     ck_assert_ptr_null(domt_fake_find_operation(fake, DOMT_CANCEL, -1));
     for (int i = 1; i < COUNT - 1; i++)
-        (void)bring_connection(true);
+        (void)complete_accept_with_connection(true);
     take_turns_of_all_nodes(2);
     expect_channels_opened_by_node(1, 1, 0);
     domt_fake_complete_cancel(fake);
-    take_turn_of_all_nodes();
+    take_one_turn_of_each_node();
     ck_assert_ptr_null(find_accept_operation());
     for (int i = 0; i < 10; i++)
         pass_ms_on_all_nodes(10);
@@ -327,7 +328,7 @@ DOMT_TEST(at_the_most_connections_the_accept_pauses_until_one_ends)
         end_newest_channel(leaving);
         ck_assert_ptr_null(find_accept_operation());
         pass_ms_on_all_nodes(12);
-        take_turn_of_all_nodes();
+        take_one_turn_of_each_node();
         ck_assert_uint_eq(nodes[0].opened + nodes[1].opened + nodes[2].opened, before + 1);
     }
     pass_ms_on_all_nodes(12);
@@ -335,64 +336,64 @@ DOMT_TEST(at_the_most_connections_the_accept_pauses_until_one_ends)
     ck_assert_ptr_null(find_accept_operation());
     end_newest_channel(nodes[0].io.open != 0 ? &nodes[0] : &nodes[1]);
     pass_ms_on_all_nodes(12);
-    (void)bring_connection(true);
+    (void)complete_accept_with_connection(true);
     take_turns_of_all_nodes(2);
     ck_assert_uint_eq(nodes[0].opened + nodes[1].opened + nodes[2].opened, COUNT);
     tear_down_acceptor();
 }
 
 /* The pause may be over while the cancel of the accept is still under way. */
-DOMT_TEST(a_late_cancel_does_not_leave_the_accept_off)
+DOMT_TEST(accept_begins_again_although_its_cancel_completes_late)
 {
     domus_config_init(&config);
     config.channel.connections_max = 1;
     set_up_acceptor();
     acceptor->turn = 1; /* the next connection goes to another "thread" than the one that cancels */
-    (void)bring_connection(true);
+    (void)complete_accept_with_connection(true);
     take_turns_of_all_nodes(2);
     end_newest_channel(&nodes[1]);
     pass_ms_on_all_nodes(20);
     domt_fake_complete_cancel(fake);
-    take_turn_of_all_nodes();
+    take_one_turn_of_each_node();
     ck_assert_ptr_nonnull(find_accept_operation());
-    (void)bring_connection(true);
+    (void)complete_accept_with_connection(true);
     take_turns_of_all_nodes(2);
     expect_channels_opened_by_node(0, 1, 1);
     tear_down_acceptor();
 }
 
-static void leave_accept_armed(void)
+static void do_nothing_so_accept_stays_armed(void)
 {
 }
 
 static void make_accept_back_off(void)
 {
     domt_fake_complete_operation(fake, find_accept_operation(), -EMFILE, 0);
-    take_turn_of_all_nodes();
+    take_one_turn_of_each_node();
 }
 
-static void bring_accept_to_limit(void)
+static void reach_limit_of_connections(void)
 {
-    (void)bring_connection(true);
-    take_turn_of_all_nodes();
+    (void)complete_accept_with_connection(true);
+    take_one_turn_of_each_node();
     domt_fake_complete_cancel(fake);
-    take_turn_of_all_nodes();
+    take_one_turn_of_each_node();
     ck_assert_ptr_null(find_accept_operation());
 }
 
 static void begin_cancel_of_accept(void)
 {
-    (void)bring_connection(true);
+    (void)complete_accept_with_connection(true);
     /* this connection waits, because the limit of connections is reached */
-    (void)bring_connection(true);
-    take_turn_of_all_nodes();
+    (void)complete_accept_with_connection(true);
+    take_one_turn_of_each_node();
     ck_assert_ptr_nonnull(domt_fake_find_operation(fake, DOMT_CANCEL, -1));
 }
 
 DOMT_TEST(an_acceptor_stops_in_every_state)
 {
-    static void (*const states[])(void) = {leave_accept_armed, make_accept_back_off,
-                                           bring_accept_to_limit, begin_cancel_of_accept};
+    static void (*const states[])(void) = {do_nothing_so_accept_stays_armed, make_accept_back_off,
+                                           reach_limit_of_connections, begin_cancel_of_accept};
 
     for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
         domus_config_init(&config);
@@ -400,16 +401,16 @@ DOMT_TEST(an_acceptor_stops_in_every_state)
         set_up_acceptor();
         states[i]();
         ck_assert_int_eq(domi_house_ask_to_stop(&nodes[0].manager, address), 0);
-        take_turn_of_all_nodes();
+        take_one_turn_of_each_node();
         if (find_accept_operation() != NULL) {
             /* the accept operation in the kernel still uses the listener's descriptor */
             ck_assert_int_ge(fcntl(listener, F_GETFD), 0);
-            int late = bring_connection(true);
-            take_turn_of_all_nodes();
+            int late = complete_accept_with_connection(true);
+            take_one_turn_of_each_node();
             ck_assert(has_peer_seen_fin(late));
             domt_fake_complete_cancel(fake);
-            take_turn_of_all_nodes();
-            take_turn_of_all_nodes();
+            take_one_turn_of_each_node();
+            take_one_turn_of_each_node();
         }
         ck_assert_int_lt(fcntl(listener, F_GETFD), 0);
         pass_ms_on_all_nodes(2000); /* no timer of the stopped acceptor begins another accept */
@@ -418,27 +419,27 @@ DOMT_TEST(an_acceptor_stops_in_every_state)
     }
 }
 
-DOMT_TEST(an_actor_that_is_gone_is_passed_over)
+DOMT_TEST(an_acceptor_passes_over_an_actor_that_is_gone)
 {
     domus_config_init(&config);
     set_up_acceptor();
     ck_assert_int_eq(domi_house_ask_to_stop(&nodes[0].manager, nodes[0].actor), 0);
-    take_turn_of_all_nodes();
+    take_one_turn_of_each_node();
     for (int i = 0; i < 4; i++) {
-        (void)bring_connection(true);
+        (void)complete_accept_with_connection(true);
         take_turns_of_all_nodes(2);
     }
     expect_channels_opened_by_node(0, 2, 2);
     /* An acceptor passes over an actor that was asked to stop, even before the actor's own thread
      * has seen that. */
     ck_assert_int_eq(domi_house_ask_to_stop(&nodes[0].manager, nodes[2].actor), 0);
-    (void)bring_connection(true);
-    (void)bring_connection(true);
+    (void)complete_accept_with_connection(true);
+    (void)complete_accept_with_connection(true);
     take_turns_of_all_nodes(2);
     expect_channels_opened_by_node(0, 4, 2);
     ck_assert_int_eq(domi_house_ask_to_stop(&nodes[1].manager, nodes[1].actor), 0);
-    take_turn_of_all_nodes();
-    (void)bring_connection(true);
+    take_one_turn_of_each_node();
+    (void)complete_accept_with_connection(true);
     take_turns_of_all_nodes(2);
     ck_assert(has_peer_seen_fin(peers[6]));
     ck_assert_uint_eq(nodes[0].io.connections, 0);
@@ -449,10 +450,10 @@ DOMT_TEST(a_connection_that_cannot_be_handed_over_is_closed)
 {
     domus_config_init(&config);
     set_up_acceptor();
-    int peer = bring_connection(true);
+    int peer = complete_accept_with_connection(true);
     domi_memory_fail_allocation_after(0, 1);
     for (int i = 0; i < 3; i++)
-        take_turn_of_all_nodes();
+        take_one_turn_of_each_node();
     domi_memory_fail_allocation_after(-1, 0);
     ck_assert(has_peer_seen_fin(peer));
     expect_channels_opened_by_node(0, 0, 0);

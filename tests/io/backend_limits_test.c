@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 /* Begins 300 operations, while the submission queue has 16 places and the completion queue 32. */
-DOMT_TEST(more_than_the_queues_hold_is_neither_refused_nor_lost)
+DOMT_TEST(more_operations_than_the_queues_hold_are_all_carried_out)
 {
     enum { COUNT = 300 };
     static uint8_t seen[COUNT + 1];
@@ -43,7 +43,7 @@ DOMT_TEST(more_than_the_queues_hold_is_neither_refused_nor_lost)
         total -= seen[i] == 1;
     ck_assert_uint_eq(total, 0);
     close(fd);
-    domt_ring_close_all();
+    domt_ring_close_with_all_sockets();
 }
 
 DOMT_TEST(without_buffers_a_receive_ends_and_may_be_armed_again)
@@ -51,7 +51,7 @@ DOMT_TEST(without_buffers_a_receive_ends_and_may_be_armed_again)
     int ends[2];
     domi_completion got[DOMT_RING_BUFFERS];
 
-    domt_ring_begin_with_pair(ends);
+    domt_ring_begin_with_socket_pair(ends);
     domt_backend->receive(domt_ring, ends[0], false, 5);
     for (uint32_t i = 0; i < DOMT_RING_BUFFERS; i++) {
         domt_send_text_to_socket(ends[1], "x");
@@ -71,12 +71,12 @@ DOMT_TEST(without_buffers_a_receive_ends_and_may_be_armed_again)
     ck_assert_uint_eq(completion.user_data, 6);
     ck_assert_int_eq(completion.result, 4);
     ck_assert_uint_eq(completion.buffer, got[3].buffer);
-    domt_ring_close_all();
+    domt_ring_close_with_all_sockets();
 }
 
 /* Eight streams go through 16 buffers and few places for completions, which are reaped rarely:
  * overflows and empty buffer rings end receives all the time, and only MORE tells that. */
-static void run_eight_streams(uint32_t completions, uint32_t ended[2])
+static void run_eight_streams_short_of_buffers(uint32_t completions, uint32_t ended[2])
 {
     enum { STREAMS = 8, BYTES = 2000 };
     int ends[STREAMS][2];
@@ -123,18 +123,18 @@ static void run_eight_streams(uint32_t completions, uint32_t ended[2])
     }
     ck_assert_uint_eq(left, 0);
     ck_assert_uint_eq(wrong, 0);
-    domt_ring_close_all();
+    domt_ring_close_with_all_sockets();
 }
 
 DOMT_TEST(streams_survive_overflows_and_empty_buffer_rings)
 {
     uint32_t ended[2] = {0}; /* number of receives that ended without bytes, and with bytes */
 
-    run_eight_streams(8, ended);
+    run_eight_streams_short_of_buffers(8, ended);
     /* on epoll no receive ends because completions overflow */
     if (domt_backend == &domi_backend_uring)
         ck_assert_uint_gt(ended[1], 0);
-    run_eight_streams(64, ended);
+    run_eight_streams_short_of_buffers(64, ended);
     ck_assert_uint_gt(ended[0], 0);
 }
 
@@ -178,21 +178,21 @@ static int make_udp_socket(struct sockaddr_in *ret_address)
 static struct sockaddr_in here, there;
 static int fd, peer; /* two UDP or Unix sockets, at the addresses `here` and `there` */
 
-static void open_two_udp_sockets(void)
+static void open_ring_and_two_udp_sockets(void)
 {
     fd = make_udp_socket(&here);
     peer = make_udp_socket(&there);
     domt_ring_begin_with_buffers();
 }
 
-static void close_two_sockets(void)
+static void close_two_sockets_and_ring(void)
 {
     close(peer);
     close(fd);
-    domt_ring_close_all();
+    domt_ring_close_with_all_sockets();
 }
 
-static void send_datagram_here(const void *bytes, size_t size)
+static void send_datagram_to_ring_socket(const void *bytes, size_t size)
 {
     ck_assert_int_eq(sendto(peer, bytes, size, 0, (struct sockaddr *)&here, sizeof here),
                      (ssize_t)size);
@@ -238,12 +238,12 @@ DOMT_TEST(each_datagram_comes_whole_with_its_sender)
     char bytes[ROOM];
 
     memset(bytes, 'b', sizeof bytes);
-    open_two_udp_sockets();
+    open_ring_and_two_udp_sockets();
     domt_backend->receive_datagrams(domt_ring, fd, 5);
     domt_ring_expect_no_completion();
     for (int round = 0; round < 20; round++) { /* all rounds have more datagrams than buffers */
         for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
-            send_datagram_here(bytes, sizes[i]);
+            send_datagram_to_ring_socket(bytes, sizes[i]);
         for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
             domi_datagram_head head = expect_datagram(fd, bytes, sizes[i]);
             ck_assert_uint_eq(head.size, sizes[i]);
@@ -252,7 +252,7 @@ DOMT_TEST(each_datagram_comes_whole_with_its_sender)
             ck_assert_int_eq(memcmp(head.name, &there, sizeof there), 0);
         }
     }
-    close_two_sockets();
+    close_two_sockets_and_ring();
 }
 
 DOMT_TEST(datagram_that_is_too_long_is_marked)
@@ -260,13 +260,13 @@ DOMT_TEST(datagram_that_is_too_long_is_marked)
     char bytes[ROOM + 1];
 
     memset(bytes, 'b', sizeof bytes);
-    open_two_udp_sockets();
+    open_ring_and_two_udp_sockets();
     domt_backend->receive_datagrams(domt_ring, fd, 5);
-    send_datagram_here(bytes, sizeof bytes);
+    send_datagram_to_ring_socket(bytes, sizeof bytes);
     ck_assert_uint_ne(expect_datagram(fd, bytes, ROOM).flags & MSG_TRUNC, 0);
-    send_datagram_here(bytes, 3);
+    send_datagram_to_ring_socket(bytes, 3);
     ck_assert_uint_eq(expect_datagram(fd, bytes, 3).flags & MSG_TRUNC, 0);
-    close_two_sockets();
+    close_two_sockets_and_ring();
 }
 
 DOMT_TEST(senders_of_unix_datagrams_have_a_name_or_none)
@@ -288,14 +288,14 @@ DOMT_TEST(senders_of_unix_datagrams_have_a_name_or_none)
     close(unnamed);
     close(named);
     close(own);
-    domt_ring_close_all();
+    domt_ring_close_with_all_sockets();
 }
 
 DOMT_TEST(datagrams_of_one_enter_leave_in_order)
 {
     char bytes[16] = "";
 
-    open_two_udp_sockets();
+    open_ring_and_two_udp_sockets();
     for (unsigned i = 0; i < 10; i++) {
         domi_datagram_out out = {"0123456789", &there, i, sizeof there};
         domt_backend->send_datagram(domt_ring, fd, &out, 100 + i);
@@ -306,7 +306,7 @@ DOMT_TEST(datagrams_of_one_enter_leave_in_order)
         domt_ring_expect_completion(100 + i, (int)i, 0);
     for (int i = 0; i < 10; i++)
         ck_assert_int_eq(recv(peer, bytes, sizeof bytes, MSG_DONTWAIT), i);
-    close_two_sockets();
+    close_two_sockets_and_ring();
 }
 
 DOMT_TEST(datagram_without_an_address_goes_to_the_connected_peer)
@@ -314,7 +314,7 @@ DOMT_TEST(datagram_without_an_address_goes_to_the_connected_peer)
     char bytes[16] = "";
     const domi_datagram_out out = {.data = "abc", .size = 3};
 
-    open_two_udp_sockets();
+    open_ring_and_two_udp_sockets();
     domt_backend->send_datagram(domt_ring, fd, &out, 1);
     domt_ring_expect_completion(1, -EDESTADDRREQ, 0);
     ck_assert_int_eq(
@@ -340,17 +340,17 @@ DOMT_TEST(datagram_without_an_address_goes_to_the_connected_peer)
     domt_backend->receive_datagrams(domt_ring, fd, 5); /* the socket still works after the error */
     domt_ring_expect_no_completion();
     close(fd);
-    domt_ring_close_all();
+    domt_ring_close_with_all_sockets();
 }
 
-DOMT_TEST(datagram_that_cannot_be_sent_waits_for_nothing)
+DOMT_TEST(datagram_that_cannot_be_sent_fails_at_once)
 {
     static char bytes[65536];
     const domi_datagram_out longest = {bytes, &there, 65507, sizeof there};
     const domi_datagram_out too_long = {bytes, &there, 65508, sizeof there};
     int ends[2];
 
-    open_two_udp_sockets();
+    open_ring_and_two_udp_sockets();
     domt_backend->send_datagram(domt_ring, fd, &longest, 1);
     domt_ring_expect_completion(1, 65507, 0);
     domt_backend->send_datagram(domt_ring, fd, &too_long, 2);
@@ -373,7 +373,7 @@ DOMT_TEST(datagram_that_cannot_be_sent_waits_for_nothing)
     ck_assert_int_ne(domt_ring_next_completion().result & POLLOUT, 0);
     close(ends[0]);
     close(ends[1]);
-    domt_ring_close_all();
+    domt_ring_close_with_all_sockets();
 }
 
 /* On epoll a receive and a poll of one socket share a registration, and a poll of one shot ends
@@ -403,7 +403,7 @@ static void check_poll_beside_receive(void)
     (void)expect_datagram(ends[0], "z", 1);
     close(ends[0]);
     close(ends[1]);
-    domt_ring_close_all();
+    domt_ring_close_with_all_sockets();
 }
 
 DOMT_TEST(poll_for_room_does_not_disturb_a_receive)
@@ -413,19 +413,19 @@ DOMT_TEST(poll_for_room_does_not_disturb_a_receive)
     check_poll_beside_receive();
 }
 
-DOMT_TEST(receive_without_buffers_ends_and_goes_on)
+DOMT_TEST(receive_of_datagrams_ends_without_buffers_and_goes_on)
 {
-    open_two_udp_sockets();
+    open_ring_and_two_udp_sockets();
     domt_backend->receive_datagrams(domt_ring, fd, 5);
     for (unsigned i = 0; i <= DOMT_RING_BUFFERS; i++)
-        send_datagram_here("x", 1);
+        send_datagram_to_ring_socket("x", 1);
     for (unsigned i = 0; i < DOMT_RING_BUFFERS; i++)
         ck_assert_int_eq(domt_ring_next_completion().result, (int)sizeof(domi_datagram_head) + 1);
     domt_ring_expect_completion(5, -ENOBUFS, 0);
     domt_ring_give_all_buffers();
     domt_backend->receive_datagrams(domt_ring, fd, 5);
     (void)expect_datagram(fd, "x", 1);
-    close_two_sockets();
+    close_two_sockets_and_ring();
 }
 
 DOMT_SUITE(20)

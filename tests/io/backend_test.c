@@ -30,7 +30,7 @@ DOMT_TEST(an_enter_waits_as_long_as_it_is_told)
     ck_assert_int_eq(domt_backend->enter(domt_ring, 0, 0), 0);
     ck_assert(!domt_backend->pending(domt_ring));
     ck_assert(!domt_backend->ready(domt_ring));
-    domt_ring_close_all();
+    domt_ring_close_with_all_sockets();
 }
 
 static void on_alarm_do_nothing(int number)
@@ -48,7 +48,7 @@ DOMT_TEST(an_interrupted_enter_is_no_error)
     uint64_t start_ns = domt_now_ns();
     ck_assert_int_eq(domt_backend->enter(domt_ring, 1, 10 * DOMT_SECOND), 0);
     ck_assert_uint_lt(domt_now_ns() - start_ns, 5 * DOMT_SECOND);
-    domt_ring_close_all();
+    domt_ring_close_with_all_sockets();
 }
 
 /* The eventfd is never read, and still each write to it fires the poll. */
@@ -69,14 +69,14 @@ DOMT_TEST(a_poll_tells_each_write_to_an_eventfd)
         domt_ring_expect_no_completion();
     }
     close(fd);
-    domt_ring_close_all();
+    domt_ring_close_with_all_sockets();
 }
 
 DOMT_TEST(a_receive_goes_on_until_the_peers_end)
 {
     int ends[2];
 
-    domt_ring_begin_with_pair(ends);
+    domt_ring_begin_with_socket_pair(ends);
     domt_backend->receive(domt_ring, ends[0], false, 5);
     domt_send_text_to_socket(ends[1], "one");
     domi_completion first = domt_ring_next_completion();
@@ -87,9 +87,9 @@ DOMT_TEST(a_receive_goes_on_until_the_peers_end)
     domi_completion second = domt_ring_next_completion();
     ck_assert_int_eq(second.result, 5);
     ck_assert_uint_ne(second.buffer, first.buffer);
-    domt_finish_socket(ends[1]);
+    domt_end_sending_of_socket(ends[1]);
     domt_ring_expect_completion(5, 0, 0);
-    domt_ring_close_all();
+    domt_ring_close_with_all_sockets();
 }
 
 DOMT_TEST(sends_take_all_pieces_in_order)
@@ -99,7 +99,7 @@ DOMT_TEST(sends_take_all_pieces_in_order)
     struct iovec pieces[3] = {{"ab", 2}, {"cde", 3}, {"f", 1}};
     struct msghdr message = {.msg_iov = pieces, .msg_iovlen = 3};
 
-    domt_ring_begin_with_pair(ends);
+    domt_ring_begin_with_socket_pair(ends);
     domt_backend->send(domt_ring, ends[0], "12345", 5, 1);
     domt_ring_expect_completion(1, 5, 0);
     domt_backend->send_message(domt_ring, ends[0], &message, 2);
@@ -107,13 +107,13 @@ DOMT_TEST(sends_take_all_pieces_in_order)
     memset(pieces, 0, sizeof pieces);
     memset(&message, 0, sizeof message);
     domt_ring_expect_completion(2, 6, 0);
-    ck_assert_int_eq(domt_take(ends[1], text, sizeof text), 11);
+    ck_assert_int_eq(domt_receive_from_socket(ends[1], text, sizeof text), 11);
     ck_assert_str_eq(text, "12345abcdef");
     domt_close_socket(ends[1]);
     /* a send to a closed peer raises no SIGPIPE */
     domt_backend->send(domt_ring, ends[0], "x", 1, 3);
     domt_ring_expect_completion(3, -EPIPE, 0);
-    domt_ring_close_all();
+    domt_ring_close_with_all_sockets();
 }
 
 /* Many gathered sends may be queued at once; each keeps its own list of pieces. */
@@ -135,10 +135,10 @@ DOMT_TEST(gathered_sends_of_many_sockets_do_not_mix)
         ck_assert_int_eq(domt_ring_next_completion().result, 2);
     for (uint32_t i = 0; i < SOCKETS; i++) {
         char text[4] = "";
-        ck_assert_int_eq(domt_take(ends[i][1], text, sizeof text), 2);
+        ck_assert_int_eq(domt_receive_from_socket(ends[i][1], text, sizeof text), 2);
         ck_assert_int_eq(memcmp(text, texts[i], 2), 0);
     }
-    domt_ring_close_all();
+    domt_ring_close_with_all_sockets();
 }
 
 /* Receive so many bytes, which the peer has all sent before. */
@@ -147,7 +147,7 @@ static void receive_number_of_bytes(int fd, int64_t left)
     static char bytes[65536];
 
     while (left > 0) {
-        int size = domt_take(fd, bytes, sizeof bytes);
+        int size = domt_receive_from_socket(fd, bytes, sizeof bytes);
         ck_assert_int_gt(size, 0);
         left -= size;
     }
@@ -161,7 +161,7 @@ DOMT_TEST(a_gathered_send_waits_for_a_full_socket)
     int ends[2];
     struct iovec pieces[2] = {{bytes, 3}, {bytes + 3, 4}};
 
-    domt_ring_begin_with_pair(ends);
+    domt_ring_begin_with_socket_pair(ends);
     int64_t left = domt_fill_socket(ends[0]);
     domt_backend->send_message(domt_ring, ends[0],
                                &(struct msghdr){.msg_iov = pieces, .msg_iovlen = 2}, 2);
@@ -172,10 +172,10 @@ DOMT_TEST(a_gathered_send_waits_for_a_full_socket)
     ck_assert_uint_eq(completion.user_data, 2);
     ck_assert(completion.result == 7 || completion.result == -EAGAIN);
     if (completion.result == 7)
-        ck_assert_int_eq(domt_take(ends[1], bytes, sizeof bytes), 7);
+        ck_assert_int_eq(domt_receive_from_socket(ends[1], bytes, sizeof bytes), 7);
     domt_ring_expect_no_completion();
-    ck_assert_int_eq(domt_take(ends[1], bytes, sizeof bytes), -EAGAIN);
-    domt_ring_close_all();
+    ck_assert_int_eq(domt_receive_from_socket(ends[1], bytes, sizeof bytes), -EAGAIN);
+    domt_ring_close_with_all_sockets();
 }
 
 /* The result of a send says how much the socket took at once; if the socket is full, the send
@@ -185,7 +185,7 @@ DOMT_TEST(a_large_send_is_short_and_a_full_socket_is_waited_for)
     static char bytes[1 << 20];
     int ends[2];
 
-    domt_ring_begin_with_pair(ends);
+    domt_ring_begin_with_socket_pair(ends);
     domt_backend->send(domt_ring, ends[0], bytes, sizeof bytes, 1);
     domi_completion completion = domt_ring_next_completion();
     ck_assert_int_gt(completion.result, 0);
@@ -197,7 +197,7 @@ DOMT_TEST(a_large_send_is_short_and_a_full_socket_is_waited_for)
     completion = domt_ring_next_completion();
     ck_assert_uint_eq(completion.user_data, 2);
     ck_assert_int_gt(completion.result, 0);
-    domt_ring_close_all();
+    domt_ring_close_with_all_sockets();
 }
 
 DOMT_TEST(a_cancel_ends_one_operation)
@@ -206,7 +206,7 @@ DOMT_TEST(a_cancel_ends_one_operation)
     int ends[2];
     int32_t results[8] = {0};
 
-    domt_ring_begin_with_pair(ends);
+    domt_ring_begin_with_socket_pair(ends);
     domt_backend->cancel(domt_ring, 0, 99, 3);
     domt_ring_expect_completion(3, -ENOENT, 0);
     domt_backend->receive(domt_ring, ends[0], false, 5);
@@ -240,7 +240,7 @@ DOMT_TEST(a_cancel_ends_one_operation)
     domt_backend->cancel(domt_ring, ends[0], 5, 4);
     for (int i = 0; i < 2; i++)
         results[0] = domt_ring_next_completion().result;
-    domt_ring_close_all();
+    domt_ring_close_with_all_sockets();
 }
 
 /* A submit carries out the queued operations without a wait, and a send completes at once. */
@@ -252,7 +252,7 @@ DOMT_TEST(a_submit_shows_what_completes_at_once)
 
     if (domt_backend->submit == NULL)
         return;
-    domt_ring_begin_with_pair(ends);
+    domt_ring_begin_with_socket_pair(ends);
     ck_assert_int_eq(domt_backend->submit(domt_ring), 0); /* no operation was queued before */
     ck_assert(!domt_backend->ready(domt_ring));
     domt_backend->send(domt_ring, ends[0], &byte, 1, 6);
@@ -263,7 +263,7 @@ DOMT_TEST(a_submit_shows_what_completes_at_once)
     ck_assert_uint_eq(completions[0].user_data, 6);
     ck_assert_int_eq(completions[0].result, 1);
     ck_assert(!domt_backend->ready(domt_ring));
-    domt_ring_close_all();
+    domt_ring_close_with_all_sockets();
 }
 
 /* Queue a send of one byte on each of the first `count` sockets, numbered from 1 on. */
@@ -300,7 +300,7 @@ DOMT_TEST(an_io_uring_makes_the_first_sends_without_an_enter)
     queue_sends_of_one_byte(ends, 3);
     /* pending() is true, so a thread that does not sleep sees the completions */
     ck_assert(domt_backend->pending(domt_ring));
-    ck_assert_int_eq(domt_take(ends[0][1], text, 1), 1);
+    ck_assert_int_eq(domt_receive_from_socket(ends[0][1], text, 1), 1);
     ck_assert_uint_eq(count_sends_done_by_submit(), 3);
     ck_assert(!domt_backend->pending(domt_ring));
     /* four of so many sends are made at once, and the others share an enter */
@@ -323,22 +323,22 @@ DOMT_TEST(an_io_uring_makes_the_first_sends_without_an_enter)
     for (int i = 0; i < 2; i++)
         /* the peer's socket was closed with unread bytes, so both operations end with an error */
         ck_assert_int_lt(domt_ring_next_completion().result, 0);
-    domt_ring_close_all();
+    domt_ring_close_with_all_sockets();
 }
 
 /* An enter that may sleep returns at once while the completion of a send waits to be reaped. */
-DOMT_TEST(an_enter_does_not_wait_behind_a_send)
+DOMT_TEST(an_enter_does_not_wait_while_a_completion_can_be_reaped)
 {
     static const char byte = 'b';
     int ends[2];
 
-    domt_ring_begin_with_pair(ends);
+    domt_ring_begin_with_socket_pair(ends);
     domt_backend->send(domt_ring, ends[0], &byte, 1, 6);
     uint64_t start_ns = domt_ring_now_ns();
     ck_assert_int_eq(domt_backend->enter(domt_ring, 1, 10 * DOMT_SECOND), 0);
     ck_assert_uint_lt(domt_ring_now_ns() - start_ns, 5 * DOMT_SECOND);
     domt_ring_expect_completion(6, 1, 0);
-    domt_ring_close_all();
+    domt_ring_close_with_all_sockets();
 }
 
 DOMT_TEST(an_accept_goes_on_and_its_sockets_close_on_exec)
@@ -376,10 +376,10 @@ DOMT_TEST(an_accept_goes_on_and_its_sockets_close_on_exec)
     for (int i = 0; i < 2; i++)
         (void)domt_ring_next_completion();
     domt_close_socket(listener);
-    domt_ring_close_all();
+    domt_ring_close_with_all_sockets();
 }
 
-static void *use_ring_as_owner(void *unused)
+static void *start_and_enter_ring_as_owner(void *unused)
 {
     ck_assert_int_eq(domt_backend->start(domt_ring), 0);
     ck_assert_int_eq(domt_backend->enter(domt_ring, 1, DOMT_MS), 0);
@@ -391,9 +391,9 @@ DOMT_TEST(thread_that_starts_a_ring_owns_it)
     pthread_t thread;
 
     domt_ring_open_unstarted(64, 256);
-    ck_assert_int_eq(pthread_create(&thread, NULL, use_ring_as_owner, NULL), 0);
+    ck_assert_int_eq(pthread_create(&thread, NULL, start_and_enter_ring_as_owner, NULL), 0);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
-    domt_ring_close_all();
+    domt_ring_close_with_all_sockets();
 }
 
 static int number_of_next_descriptor(void)
@@ -430,13 +430,13 @@ DOMT_TEST(a_ring_that_cannot_be_made_leaves_nothing)
     ck_assert_ptr_eq(untouched, &before);
     ck_assert_int_eq(number_of_next_descriptor(), next_fd);
     domt_ring_open_unstarted(64, 256);
-    domt_ring_close_all();
+    domt_ring_close_with_all_sockets();
     ck_assert_int_eq(number_of_next_descriptor(), next_fd);
 }
 
 /* The tests that are not in this table are about time, signals and descriptors of the kernel, so
  * they run on real rings only. */
-DOMT_TEST(a_simulated_ring_does_what_those_of_the_kernel_do)
+DOMT_TEST(a_simulated_ring_passes_the_tests_of_real_rings)
 {
     static void (*const shared[])(int) = {
         an_enter_waits_as_long_as_it_is_told,

@@ -38,7 +38,7 @@ __attribute__((format(printf, 1, 2))) static void append_note(const char *format
     bed->note_length += (uint32_t)length;
 }
 
-static char name_of_channel(const domus_channel *channel)
+static char letter_of_channel(const domus_channel *channel)
 {
     return (char)('A' + (uintptr_t)domus_channel_data(channel) - 1);
 }
@@ -50,7 +50,7 @@ static int on_open_record_channel(domus_stack *stack, void *self, const void *pa
     if (bed->opened < sizeof bed->channels / sizeof bed->channels[0])
         bed->channels[bed->opened] = event->channel;
     domus_channel_set_data(event->channel, (void *)(uintptr_t)++bed->opened);
-    append_note("%c+ ", name_of_channel(event->channel));
+    append_note("%c+ ", letter_of_channel(event->channel));
     return bed->open_result;
 }
 
@@ -61,7 +61,7 @@ static int on_read_record_bytes(domus_stack *stack, void *self, const void *payl
 
     bed->read_bytes += size;
     if (size <= 16)
-        append_note("%c(%.*s) ", name_of_channel(event->channel), (int)size,
+        append_note("%c(%.*s) ", letter_of_channel(event->channel), (int)size,
                     (char *)domus_buffer_data(event->bytes));
     if (bed->mode == DOMT_BED_ECHO) {
         bed->write_result = domi_channel_write(event->channel, event->bytes);
@@ -80,7 +80,7 @@ static int on_end_record_and_close(domus_stack *stack, void *self, const void *p
 {
     const domus_channel_event *event = payload;
 
-    append_note("%c. ", name_of_channel(event->channel));
+    append_note("%c. ", letter_of_channel(event->channel));
     if (bed->reset_on_end) {
         domus_buffer *last = NULL;
         ck_assert_int_eq(domus_buffer_new(stack, 8, &last), 0);
@@ -98,7 +98,7 @@ static int on_close_record_error(domus_stack *stack, void *self, const void *pay
     const domus_channel_event *event = payload;
     uintptr_t name = (uintptr_t)domus_channel_data(event->channel);
 
-    append_note("%c-(%d) ", name_of_channel(event->channel), event->error);
+    append_note("%c-(%d) ", letter_of_channel(event->channel), event->error);
     if (name <= sizeof bed->channels / sizeof bed->channels[0])
         bed->channels[name - 1] = NULL;
     bed->unsent_bytes = domus_channel_queued(event->channel);
@@ -205,10 +205,10 @@ void domt_bed_end(void)
     domt_bed_set_defaults();
 }
 
-void domt_bed_begin_with_connection(int *ret_fd, int *ret_peer)
+void domt_bed_start_with_connection(int *ret_fd, int *ret_peer)
 {
     domt_bed_start();
-    *ret_fd = domt_bed_connect_actor(ret_peer);
+    *ret_fd = domt_bed_connect_to_own_actor(ret_peer);
 }
 
 domus_address domt_bed_spawn_actor(const domus_behaviour *behaviour, const void *state)
@@ -239,7 +239,7 @@ domi_acceptor *domt_bed_make_acceptor(uint32_t backlog)
 
 void domt_bed_take_turn(void)
 {
-    domt_io_take_turn(&bed->io);
+    domt_io_run_phases_1_and_2(&bed->io);
 }
 
 void domt_bed_pass_ms(uint64_t ms)
@@ -254,7 +254,7 @@ void domt_bed_pass_ms_and_settle(uint64_t ms)
     domt_bed_settle();
 }
 
-static bool is_cancelling(void)
+static bool is_any_cancel_in_flight(void)
 {
     return domt_fake_find_operation(bed->fake, DOMT_CANCEL, -1) != NULL;
 }
@@ -262,14 +262,15 @@ static bool is_cancelling(void)
 void domt_bed_settle(void)
 {
     domt_bed_take_turn();
-    for (int i = 0; i < 1000 && (is_cancelling() || domi_io_has_work_before_park(&bed->io) ||
-                                 domi_manager_has_work(&bed->manager));
+    for (int i = 0;
+         i < 1000 && (is_any_cancel_in_flight() || domi_io_has_work_before_park(&bed->io) ||
+                      domi_manager_has_work(&bed->manager));
          i++) {
-        if (is_cancelling())
+        if (is_any_cancel_in_flight())
             domt_fake_complete_cancel(bed->fake);
         domt_bed_take_turn();
     }
-    ck_assert(!is_cancelling());
+    ck_assert(!is_any_cancel_in_flight());
 }
 
 /* --- connections ------------------------------------------------------------------------------ */
@@ -333,7 +334,7 @@ int domt_bed_connect_to_actor(domus_address actor, int *ret_peer)
     return fd;
 }
 
-int domt_bed_connect_actor(int *ret_peer)
+int domt_bed_connect_to_own_actor(int *ret_peer)
 {
     return domt_bed_connect_to_actor(bed->actor, ret_peer);
 }

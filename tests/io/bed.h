@@ -72,7 +72,7 @@ int domt_bed_try_start(void);
 void domt_bed_end(void);
 
 /* Start the bed with one connection: `ret_fd` gets the channel's end. */
-void domt_bed_begin_with_connection(int *ret_fd, int *ret_peer);
+void domt_bed_start_with_connection(int *ret_fd, int *ret_peer);
 
 /* Spawn an actor, which the end of the bed stops; or make an acceptor for the bed's actor, with a
  * listener, and do not spawn it. */
@@ -99,7 +99,7 @@ int domt_bed_adopt_connection(domus_address actor, int fd);
 
 /* Make a connection for the bed's actor, or for another one, and take a turn. Returns the channel's
  * end; `ret_peer` gets the peer's. */
-int domt_bed_connect_actor(int *ret_peer);
+int domt_bed_connect_to_own_actor(int *ret_peer);
 int domt_bed_connect_to_actor(domus_address actor, int *ret_peer);
 
 /* Complete the receive of `fd` with a text, or with `size` times `byte`, so that it goes on;

@@ -123,21 +123,21 @@ static const domus_behaviour of_lasting = {
 static const domus_behaviour of_reading = {
     .name = "owner", .kind = DOMUS_CHANNELS, .channel = &reading};
 
-static int record_end_of_plain_wait(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_9_at_end_of_wait(domus_stack *stack, void *self, const domus_answer *answer)
 {
     record_end_of_wait(stack, answer, '9');
     return 0;
 }
 
-static int read_and_sleep(domus_stack *stack, void *self, const void *payload)
+static int record_read_and_sleep(domus_stack *stack, void *self, const void *payload)
 {
     domus_buffer_free(((const domus_channel_event *)payload)->bytes);
     record_letter('r');
-    return domus_sleep(stack, 9 * DOMT_BED_MS, record_end_of_plain_wait);
+    return domus_sleep(stack, 9 * DOMT_BED_MS, record_9_at_end_of_wait);
 }
 
 static const domus_behaviour plain = {
-    .name = "plain", .kind = DOMUS_CHANNELS, .on_read = {read_and_sleep, 0}};
+    .name = "plain", .kind = DOMUS_CHANNELS, .on_read = {record_read_and_sleep, 0}};
 static const domus_behaviour of_plain = {
     .name = "owner", .kind = DOMUS_CHANNELS, .channel = &plain};
 
@@ -168,7 +168,7 @@ static void bring_bytes_for_channel(uint32_t channel, const char *bytes)
     domt_bed_bring_text(fds[channel], bytes);
 }
 
-static void pass_ms_with_turns(uint32_t ms)
+static void pass_ms_with_turn_after_each(uint32_t ms)
 {
     for (uint32_t i = 0; i < ms; i++)
         domt_bed_pass_ms(1);
@@ -180,7 +180,7 @@ static bool is_channel_receiving(uint32_t channel)
            !channels[channel]->cancelling;
 }
 
-DOMT_TEST(each_function_may_be_a_sequence)
+DOMT_TEST(each_function_of_a_channel_may_be_a_sequence)
 {
     begin_channels(&of_lasting, 0);
     domt_bed_take_turn();
@@ -188,14 +188,14 @@ DOMT_TEST(each_function_may_be_a_sequence)
     bring_bytes_for_channel(0, "4");
     domt_bed_take_turn();
     bring_bytes_for_channel(0, "5"); /* this call of on_read has a frame of its own */
-    pass_ms_with_turns(5);
+    pass_ms_with_turn_after_each(5);
     expect_recorded_letters("rrOO4");
-    pass_ms_with_turns(1);
+    pass_ms_with_turn_after_each(1);
     expect_recorded_letters("5");
     domt_fake_end_receive(bed->fake, fds[0], 0);
-    pass_ms_with_turns(4);
+    pass_ms_with_turn_after_each(4);
     expect_recorded_letters("eEc");
-    pass_ms_with_turns(4);
+    pass_ms_with_turn_after_each(4);
     expect_recorded_letters("-"); /* the wait that on_close began has ended */
     domt_bed_end();
 }
@@ -203,7 +203,7 @@ DOMT_TEST(each_function_may_be_a_sequence)
 DOMT_TEST(wait_of_on_close_is_cancelled_unless_conversations_go_on)
 {
     begin_channels(&of_slow, 0);
-    pass_ms_with_turns(4);
+    pass_ms_with_turn_after_each(4);
     expect_recorded_letters("ooOO");
     ck_assert_int_eq(domi_channel_close(channels[0]), 0);
     domt_bed_end_receive(fds[0], 0);
@@ -264,13 +264,13 @@ DOMT_TEST(one_request_follows_the_other_and_no_channel_waits_for_another)
     ck_assert(!is_channel_receiving(0));
     ck_assert(is_channel_receiving(1));
     domt_bed_settle();
-    pass_ms_with_turns(2);
+    pass_ms_with_turn_after_each(2);
     expect_recorded_letters("2");
     bring_bytes_for_channel(1, "2");
-    pass_ms_with_turns(1);
+    pass_ms_with_turn_after_each(1);
     expect_recorded_letters("r3r");
     ck_assert(is_channel_receiving(0));
-    pass_ms_with_turns(2);
+    pass_ms_with_turn_after_each(2);
     expect_recorded_letters("12");
     ck_assert_uint_eq(count_busy_channels(), 4);
     domt_bed_end();
@@ -285,7 +285,7 @@ DOMT_TEST(receive_goes_on_while_nothing_waits)
         bring_bytes_for_channel(0, "1");
         domt_bed_take_turn();
         ck_assert(is_channel_receiving(0));
-        pass_ms_with_turns(1);
+        pass_ms_with_turn_after_each(1);
     }
     expect_recorded_letters("r1r1r1");
     /* the conversations of these bytes end at once, so the receive stays armed */
@@ -312,9 +312,9 @@ DOMT_TEST(as_many_requests_as_the_bound_are_under_way)
         expect_recorded_letters("rrr");
         ck_assert_uint_eq(count_busy_channels(), 1);
         domt_bed_settle();
-        pass_ms_with_turns(9);
+        pass_ms_with_turn_after_each(9);
         expect_recorded_letters("999rr");
-        pass_ms_with_turns(9);
+        pass_ms_with_turn_after_each(9);
         expect_recorded_letters("99");
         domt_bed_end();
     }
@@ -328,10 +328,10 @@ DOMT_TEST(half_close_at_the_bound_answers_everything)
     bring_bytes_for_channel(0, "1");
     domt_fake_end_receive(bed->fake, fds[0], 0);
     domt_bed_take_turn();
-    pass_ms_with_turns(2);
+    pass_ms_with_turn_after_each(2);
     expect_recorded_letters("r2r");
     ck_assert(domt_bed_is_descriptor_open(fds[0]));
-    pass_ms_with_turns(2);
+    pass_ms_with_turn_after_each(2);
     domt_bed_settle();
     expect_recorded_letters("1");
     ck_assert(!domt_bed_is_descriptor_open(fds[0]));
@@ -342,7 +342,7 @@ DOMT_TEST(half_close_at_the_bound_answers_everything)
 DOMT_TEST(on_end_does_not_wait_for_a_request)
 {
     begin_channels(&of_slow, 1);
-    pass_ms_with_turns(3);
+    pass_ms_with_turn_after_each(3);
     expect_recorded_letters("ooOO");
     bring_bytes_for_channel(0, "9");
     bring_bytes_for_channel(1, "3");
@@ -353,7 +353,7 @@ DOMT_TEST(on_end_does_not_wait_for_a_request)
     domt_fake_end_receive(bed->fake, fds[1], 0);
     domt_bed_take_turn();
     expect_recorded_letters("e");
-    pass_ms_with_turns(3);
+    pass_ms_with_turn_after_each(3);
     expect_recorded_letters("Ecxx3re");
     domt_bed_end();
 }
@@ -366,7 +366,7 @@ DOMT_TEST(busy_channel_is_not_idle_while_bytes_wait)
     for (uint32_t i = 0; i < CHANNELS; i++)
         bring_bytes_for_channel(i, "z"); /* 'z' stands for a sleep of 74 ms */
     bring_bytes_for_channel(0, "1");
-    pass_ms_with_turns(60);
+    pass_ms_with_turn_after_each(60);
     domt_bed_settle();
     ck_assert(domt_bed_is_descriptor_open(fds[0]));
     ck_assert(!domt_bed_is_descriptor_open(fds[1]));

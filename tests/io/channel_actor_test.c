@@ -14,7 +14,7 @@ static domt_lines *const lines = &domt_lines_now;
 
 /* --- states ----------------------------------------------------------------------------------- */
 
-DOMT_TEST(each_channel_has_its_state_and_its_life)
+DOMT_TEST(each_channel_has_an_actor_state_and_a_life_of_its_own)
 {
     int fds[2], peers[2];
 
@@ -235,7 +235,7 @@ DOMT_TEST(owner_of_busy_channels_is_not_idle)
 /* --- memory ----------------------------------------------------------------------------------- */
 
 /* Returns how many slots of the table of channels are taken. */
-static uint32_t count_taken_slots(const domi_io *io)
+static uint32_t count_taken_slots_of_channels(const domi_io *io)
 {
     uint32_t count = io->slots_used;
 
@@ -263,7 +263,7 @@ DOMT_TEST(connection_without_memory_is_not_adopted)
         } else {
             ck_assert_int_eq(result, -ENOMEM);
             ck_assert_uint_eq(bed->io.open, 0);
-            ck_assert_uint_eq(count_taken_slots(&bed->io), 0);
+            ck_assert_uint_eq(count_taken_slots_of_channels(&bed->io), 0);
             ck_assert(domt_bed_is_descriptor_open(fd));
             close(fd);
             refused++;
@@ -274,7 +274,7 @@ DOMT_TEST(connection_without_memory_is_not_adopted)
     ck_assert_int_ge(refused, 3);
 }
 
-static void pass_ms_with_turns(unsigned ms)
+static void pass_ms_with_turn_after_each(unsigned ms)
 {
     for (unsigned i = 0; i < ms; i++)
         domt_bed_pass_ms(1);
@@ -310,10 +310,10 @@ DOMT_TEST(conversations_that_go_on_keep_the_actor_until_the_last)
     /* the connection is gone, and the channel goes on as an actor like any other */
     ck_assert_int_eq(domt_lines_put_notice_and_turn(address, &domt_note_type, NULL), 0);
     domt_lines_expect_calls("an ");
-    pass_ms_with_turns(6);
+    pass_ms_with_turn_after_each(6);
     ck_assert_uint_eq(lines->answers, 1);
     domt_lines_expect_calls("");
-    pass_ms_with_turns(5);
+    pass_ms_with_turn_after_each(5);
     ck_assert_uint_eq(lines->answers, 2);
     ck_assert_uint_eq(lines->cancelled, 0);
     domt_lines_expect_calls("as ");
@@ -322,7 +322,7 @@ DOMT_TEST(conversations_that_go_on_keep_the_actor_until_the_last)
 }
 
 /* A conversation may keep the actor, even if it begins when the connection is already gone. */
-DOMT_TEST(conversations_that_go_on_may_be_new_ones)
+DOMT_TEST(conversation_begun_after_the_connection_may_keep_the_actor)
 {
     int fd, peer;
 
@@ -332,10 +332,10 @@ DOMT_TEST(conversations_that_go_on_may_be_new_ones)
     domt_bed_end_receive(fd, -ECONNRESET);
     domt_lines_expect_calls("am ao ar ac ");
     ck_assert_int_eq(domt_lines_put_notice_and_turn(address, &domt_nap_type, NULL), 0);
-    pass_ms_with_turns(6);
+    pass_ms_with_turn_after_each(6);
     ck_assert_uint_eq(lines->answers, 1);
     domt_lines_expect_calls("");
-    pass_ms_with_turns(6);
+    pass_ms_with_turn_after_each(6);
     ck_assert_uint_eq(lines->answers, 2);
     domt_lines_expect_calls("as ");
     ck_assert_int_eq(domt_lines_put_notice_and_turn(address, &domt_note_type, NULL), -ESTALE);
@@ -356,7 +356,7 @@ DOMT_TEST(conversations_that_go_on_are_not_waited_for_by_the_close)
     domt_bed_end_receive(fd, -ECONNRESET);
     domt_lines_expect_calls("am ao ar ac ");
     ck_assert_uint_eq(bed->io.open, 0);
-    pass_ms_with_turns(6);
+    pass_ms_with_turn_after_each(6);
     ck_assert_uint_eq(lines->answers, 1);
     ck_assert_uint_eq(lines->cancelled, 0);
     domt_lines_expect_calls("as ");
@@ -399,7 +399,7 @@ DOMT_TEST(dead_connection_is_told_of_while_conversations_fill_the_actor)
 }
 
 /* A connection whose actor is full of conversations holds up no other one. */
-DOMT_TEST(full_channel_stops_no_other)
+DOMT_TEST(channel_full_of_conversations_stops_no_other_channel)
 {
     int fds[2], peers[2];
 
@@ -411,7 +411,7 @@ DOMT_TEST(full_channel_stops_no_other)
     domt_lines_bring_bytes(fds[0], "x");
     domt_lines_bring_bytes(fds[1], "x");
     domt_lines_expect_calls("am ao bm bo ar br ");
-    pass_ms_with_turns(7); /* a conversation of the full channel ends in this time */
+    pass_ms_with_turn_after_each(7); /* a conversation of the full channel ends in this time */
     domt_lines_expect_calls("ar ");
     domt_lines_end_bed();
 }

@@ -52,7 +52,7 @@ DOMT_TEST(each_invariant_of_a_channel_is_checked)
         domi_wheel_node_init(&rows[i].channel.timer.node);
         rows[i].channel.house = &house;
         if (rows[i].text != NULL)
-            domt_check_aborts(check_that_channel_is_sound, &rows[i].channel, rows[i].text);
+            domt_check_child_aborts(check_that_channel_is_sound, &rows[i].channel, rows[i].text);
         else
             ck_assert(domi_channel_fits_its_state(&rows[i].channel));
     }

@@ -19,7 +19,7 @@ static int fd, peer;
 static void begin_channel_in_mode(domt_bed_mode mode)
 {
     bed->mode = mode;
-    domt_bed_begin_with_connection(&fd, &peer);
+    domt_bed_start_with_connection(&fd, &peer);
 }
 
 static void write_text_on_first_channel(const char *text)
@@ -87,7 +87,7 @@ DOMT_TEST(lingering_is_bounded)
     domt_bed_end();
 }
 
-static domt_op *find_cancel_of(const domt_op *target)
+static domt_op *find_cancel_of_operation(const domt_op *target)
 {
     for (domt_op *op = bed->fake->ops; op != NULL; op = op->next) {
         if (op->kind == DOMT_CANCEL && op->target == target->user_data)
@@ -116,8 +116,8 @@ DOMT_TEST(a_descriptor_is_closed_when_nothing_is_in_flight_and_never_before)
         domi_channel_end_at_once(bed->channels[0], -EPROTO, true);
         domt_op *ops[4] = {domt_fake_find_operation(bed->fake, DOMT_RECEIVE, fd),
                            domt_fake_find_operation(bed->fake, DOMT_SEND, fd)};
-        ops[2] = find_cancel_of(ops[0]);
-        ops[3] = find_cancel_of(ops[1]);
+        ops[2] = find_cancel_of_operation(ops[0]);
+        ops[3] = find_cancel_of_operation(ops[1]);
         uint32_t chance = order;
         for (uint32_t left = 4; left != 0; left--) {
             complete_operation_and_turn(ops[chance % left]);
@@ -131,49 +131,49 @@ DOMT_TEST(a_descriptor_is_closed_when_nothing_is_in_flight_and_never_before)
     }
 }
 
-static void bring_to_open(void)
+static void bring_channel_to_open(void)
 {
 
     domt_bed_take_turn();
 }
 
-static void bring_to_sending(void)
+static void bring_channel_to_sending(void)
 {
     write_text_on_first_channel("x");
     domt_bed_take_turn();
 }
 
-static void bring_to_unsent_bytes(void)
+static void bring_channel_to_unsent_bytes(void)
 {
     write_text_on_first_channel("x");
 }
 
-static void bring_to_peer_ended(void)
+static void bring_channel_to_peer_ended(void)
 {
     bed->ignore_end = true; /* on_end keeps the channel half open */
     domt_bed_end_receive(fd, 0);
 }
 
-static void bring_to_ended_with_unsent_bytes(void)
+static void bring_channel_to_ended_with_unsent_bytes(void)
 {
-    bring_to_peer_ended();
+    bring_channel_to_peer_ended();
     write_text_on_first_channel("x");
 }
 
-static void bring_to_flushing(void)
+static void bring_channel_to_flushing(void)
 {
-    bring_to_sending();
+    bring_channel_to_sending();
     ck_assert_int_eq(domi_channel_close(bed->channels[0]), 0);
     domt_bed_take_turn();
 }
 
-static void bring_to_lingering(void)
+static void bring_channel_to_lingering(void)
 {
     ck_assert_int_eq(domi_channel_close(bed->channels[0]), 0);
     domt_bed_take_turn();
 }
 
-static void bring_to_paused(void)
+static void bring_channel_to_paused(void)
 {
     bed->mode = DOMT_BED_KEEP;
     for (int i = 0; i < 4; i++)
@@ -182,7 +182,7 @@ static void bring_to_paused(void)
     ck_assert_ptr_null(domt_fake_find_operation(bed->fake, DOMT_RECEIVE, fd));
 }
 
-static void bring_to_pausing(void)
+static void bring_channel_to_pausing(void)
 {
     bed->mode = DOMT_BED_KEEP;
     for (int i = 0; i < 4; i++)
@@ -191,7 +191,7 @@ static void bring_to_pausing(void)
     ck_assert_ptr_nonnull(domt_fake_find_operation(bed->fake, DOMT_CANCEL, -1));
 }
 
-static void bring_to_starved(void)
+static void bring_channel_to_starved(void)
 {
     bed->io.buffers_used = bed->io.config->io.buffers.count;
     domt_fake_end_receive(bed->fake, fd, -ENOBUFS);
@@ -199,24 +199,24 @@ static void bring_to_starved(void)
     ck_assert_ptr_eq(bed->io.starved.head, bed->channels[0]);
 }
 
-static void bring_to_unread_bytes(void)
+static void bring_channel_to_unread_bytes(void)
 {
     domt_bed_bring_text(fd, "unread");
     (void)domi_io_reap_completions(&bed->io);
 }
 
 static void (*const states[])(void) = {
-    bring_to_open,
-    bring_to_sending,
-    bring_to_unsent_bytes,
-    bring_to_peer_ended,
-    bring_to_ended_with_unsent_bytes,
-    bring_to_flushing,
-    bring_to_lingering,
-    bring_to_paused,
-    bring_to_pausing,
-    bring_to_starved,
-    bring_to_unread_bytes,
+    bring_channel_to_open,
+    bring_channel_to_sending,
+    bring_channel_to_unsent_bytes,
+    bring_channel_to_peer_ended,
+    bring_channel_to_ended_with_unsent_bytes,
+    bring_channel_to_flushing,
+    bring_channel_to_lingering,
+    bring_channel_to_paused,
+    bring_channel_to_pausing,
+    bring_channel_to_starved,
+    bring_channel_to_unread_bytes,
 };
 
 /* Check that a channel ended in this state left nothing; domt_bed_end() checks the rest. */
@@ -224,7 +224,7 @@ static void expect_channel_is_over(size_t state, const char *how, int error)
 {
     char expected[32];
 
-    if (states[state] == bring_to_starved) {
+    if (states[state] == bring_channel_to_starved) {
         domt_bed_settle(); /* a starved channel ends without using a buffer */
         ck_assert_msg(!domt_bed_is_descriptor_open(fd), "%s while starved", how);
         bed->io.buffers_used = 0;
@@ -240,7 +240,7 @@ static void expect_channel_is_over(size_t state, const char *how, int error)
     domt_bed_end();
 }
 
-DOMT_TEST(a_reset_works_in_every_state)
+DOMT_TEST(a_channel_can_be_reset_in_every_state)
 {
     for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
         begin_channel_in_mode(DOMT_BED_DROP);
@@ -252,15 +252,17 @@ DOMT_TEST(a_reset_works_in_every_state)
     }
 }
 
-DOMT_TEST(a_close_works_in_every_state)
+DOMT_TEST(a_channel_can_be_closed_in_every_state)
 {
     for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
         bed->config.channel.linger_ns = 5 * DOMT_BED_MS;
         begin_channel_in_mode(DOMT_BED_DROP);
         states[i]();
-        ck_assert_int_eq(
-            domi_channel_close(bed->channels[0]),
-            states[i] == bring_to_flushing || states[i] == bring_to_lingering ? -EALREADY : 0);
+        ck_assert_int_eq(domi_channel_close(bed->channels[0]),
+                         states[i] == bring_channel_to_flushing ||
+                                 states[i] == bring_channel_to_lingering
+                             ? -EALREADY
+                             : 0);
         for (int turn = 0; turn < 20; turn++) {
             domt_bed_pass_ms(1);
             if (domt_fake_find_operation(bed->fake, DOMT_SEND, fd) != NULL)
@@ -274,7 +276,7 @@ DOMT_TEST(a_close_works_in_every_state)
 
 /* A reset by the peer is reported by the receive in flight, if there is one, and by the send in
  * flight. */
-DOMT_TEST(the_peers_reset_ends_every_state)
+DOMT_TEST(the_peers_reset_ends_a_channel_in_every_state)
 {
     for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
         begin_channel_in_mode(DOMT_BED_DROP);
@@ -322,7 +324,7 @@ DOMT_TEST(errors_of_handlers_reset_their_channel_alone)
 
     begin_channel_in_mode(DOMT_BED_DROP);
     for (int i = 0; i < 2; i++)
-        others[i] = domt_bed_connect_actor(&peers[i]);
+        others[i] = domt_bed_connect_to_own_actor(&peers[i]);
     domt_bed_expect_calls("A+ B+ C+ ");
     bed->read_result = -EILSEQ;
     domt_bed_bring_text(fd, "bad");
@@ -333,7 +335,7 @@ DOMT_TEST(errors_of_handlers_reset_their_channel_alone)
     domt_bed_expect_calls("B. B-(-61) ");
     bed->open_result = -EACCES;
     int third_peer;
-    int third = domt_bed_connect_actor(&third_peer);
+    int third = domt_bed_connect_to_own_actor(&third_peer);
     domt_bed_settle_and_expect_calls("D+ D-(-13) ");
     ck_assert(!domt_bed_is_descriptor_open(third));
     bed->read_result = 0;
@@ -373,7 +375,7 @@ static void bring_late_completion_to_slot(void *context)
     domi_channel_end_at_once(bed->channels[0], -EPROTO, true);
     domt_bed_settle();
     int again_peer;
-    (void)domt_bed_connect_actor(&again_peer);
+    (void)domt_bed_connect_to_own_actor(&again_peer);
     ck_assert_uint_eq(bed->channels[1]->slot, slot);
     ck_assert_uint_eq(bed->channels[1]->slot_generation, generation + 1);
     bed->channels[0] = bed->channels[1];
@@ -389,11 +391,11 @@ static void bring_late_completion_to_slot(void *context)
 DOMT_TEST(a_completion_of_another_generation_ends_the_process)
 {
     begin_channel_in_mode(DOMT_BED_DROP);
-    domt_check_aborts(bring_late_completion_to_slot, NULL, "generation");
+    domt_check_child_aborts(bring_late_completion_to_slot, NULL, "generation");
     domt_bed_end();
 }
 
-DOMT_TEST(slots_are_used_again_and_grow)
+DOMT_TEST(slots_of_channels_are_used_again_and_grow)
 {
     enum { ROUNDS = 3, AT_ONCE = 150 };
     int peers[AT_ONCE];
@@ -401,7 +403,7 @@ DOMT_TEST(slots_are_used_again_and_grow)
     domt_bed_start();
     for (int round = 0; round < ROUNDS; round++) {
         for (int i = 0; i < AT_ONCE; i++)
-            (void)domt_bed_connect_actor(&peers[i]);
+            (void)domt_bed_connect_to_own_actor(&peers[i]);
         ck_assert_uint_eq(domi_io_end_all_open_channels(&bed->io), AT_ONCE);
         bed->note_length = 0;
         domt_bed_settle();
@@ -442,17 +444,17 @@ DOMT_TEST(a_channel_that_a_handler_refuses_is_reset_and_its_actor_has_not_failed
 {
     begin_bed_that_counts_failures();
     bed->open_result = -EPROTO;
-    fd = domt_bed_connect_actor(&peer);
+    fd = domt_bed_connect_to_own_actor(&peer);
     expect_channel_refused(1, "A+ A-(-71) ");
     bed->open_result = 0;
 
-    fd = domt_bed_connect_actor(&peer);
+    fd = domt_bed_connect_to_own_actor(&peer);
     bed->read_result = -EPROTO;
     domt_bed_bring_bytes_and_turn(fd, 'x', 3);
     expect_channel_refused(2, "B+ B(xxx) B-(-71) ");
     bed->read_result = 0;
 
-    fd = domt_bed_connect_actor(&peer);
+    fd = domt_bed_connect_to_own_actor(&peer);
     bed->end_result = -EPROTO;
     domt_fake_end_receive(bed->fake, fd, 0);
     domt_bed_take_turn();
@@ -465,7 +467,7 @@ DOMT_TEST(on_close_knows_what_was_not_sent)
 {
     begin_bed_that_counts_failures();
     bed->mode = DOMT_BED_ECHO;
-    fd = domt_bed_connect_actor(&peer);
+    fd = domt_bed_connect_to_own_actor(&peer);
     domt_bed_bring_bytes_and_turn(fd, 'x', 100);
     domt_bed_bring_bytes_and_turn(fd, 'y', 50);
     ck_assert_uint_eq(domus_channel_queued(bed->channels[0]), 150);
@@ -479,7 +481,7 @@ DOMT_TEST(on_close_knows_what_was_not_sent)
     ck_assert_uint_eq(bed->unsent_bytes, 120);
 
     /* on_close of a channel that has sent everything counts no unsent bytes */
-    fd = domt_bed_connect_actor(&peer);
+    fd = domt_bed_connect_to_own_actor(&peer);
     domt_bed_bring_bytes_and_turn(fd, 'x', 10);
     domt_bed_complete_send(fd, 10);
     domi_channel_end_at_once(bed->channels[1], -EPROTO, true);

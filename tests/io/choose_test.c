@@ -70,7 +70,7 @@ DOMT_TEST(a_refused_call_of_io_uring_chooses_epoll)
 
 /* Where a resource has run out, the choice fails: a service must not change its backend by
  * chance. */
-DOMT_TEST(resource_that_has_run_out_is_an_error)
+DOMT_TEST(choice_fails_where_a_resource_has_run_out)
 {
     static const int errors[] = {ENOMEM, EMFILE, ENFILE};
 
@@ -109,7 +109,7 @@ static int accept_connection_from_127_0_0_9(void)
     return accepted;
 }
 
-static void check_name_of_socket(int family, uint32_t host, int fd)
+static void expect_family_and_host_of_peer(int family, uint32_t host, int fd)
 {
     const domi_io io = {.backend = &domi_backend_epoll};
     struct sockaddr_storage address;
@@ -126,21 +126,21 @@ DOMT_TEST(address_of_a_peer_is_told)
     int pair[2];
 
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
-    check_name_of_socket(AF_INET, 0x7f000009u, accept_connection_from_127_0_0_9());
-    check_name_of_socket(AF_UNIX, 0, pair[0]);
-    check_name_of_socket(AF_UNSPEC, 0, -1);
+    expect_family_and_host_of_peer(AF_INET, 0x7f000009u, accept_connection_from_127_0_0_9());
+    expect_family_and_host_of_peer(AF_UNIX, 0, pair[0]);
+    expect_family_and_host_of_peer(AF_UNSPEC, 0, -1);
 }
 
-DOMT_TEST(address_of_a_peer_is_told_without_the_option)
+DOMT_TEST(address_of_a_peer_is_told_without_getsockopt)
 {
     int pair[2];
 
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
     int fd = accept_connection_from_127_0_0_9();
     ck_assert_int_eq(domt_deny_system_call(SYS_getsockopt, EOPNOTSUPP), 0);
-    check_name_of_socket(AF_INET, 0x7f000009u, fd);
-    check_name_of_socket(AF_UNIX, 0, pair[0]);
-    check_name_of_socket(AF_UNSPEC, 0, -1);
+    expect_family_and_host_of_peer(AF_INET, 0x7f000009u, fd);
+    expect_family_and_host_of_peer(AF_UNIX, 0, pair[0]);
+    expect_family_and_host_of_peer(AF_UNSPEC, 0, -1);
 }
 
 /* --- explain ---------------------------------------------------------------------------------- */
@@ -148,7 +148,7 @@ DOMT_TEST(address_of_a_peer_is_told_without_the_option)
 /* io/backend/explain.c: if a ring cannot be made, one line says which of the known causes it was
  * and what to do. */
 
-static const char *line_about_facts(const domi_setup_facts *facts)
+static const char *explanation_of_facts(const domi_setup_facts *facts)
 {
     static char text[512];
 
@@ -176,7 +176,7 @@ static domi_setup_facts facts_of_refusal(int result, domi_setup_step step)
     return facts;
 }
 
-static void expect_part_of_text(const char *text, const char *part)
+static void expect_text_to_contain(const char *text, const char *part)
 {
     ck_assert_msg(strstr(text, part) != NULL, "'%s' is not in: %s", part, text);
 }
@@ -227,11 +227,11 @@ DOMT_TEST(refused_ring_is_explained_with_cause_and_remedy)
         facts.seccomp = cases[i].seccomp;
         if (cases[i].memlock_bytes != 0)
             facts.memlock_bytes = cases[i].memlock_bytes;
-        const char *text = line_about_facts(&facts);
+        const char *text = explanation_of_facts(&facts);
         for (size_t n = 0; n < 3 && cases[i].parts[n] != NULL; n++)
-            expect_part_of_text(text, cases[i].parts[n]);
+            expect_text_to_contain(text, cases[i].parts[n]);
         if (cases[i].tells_error)
-            expect_part_of_text(text, strerror(-cases[i].result));
+            expect_text_to_contain(text, strerror(-cases[i].result));
         if (cases[i].result == -ENOSYS && cases[i].seccomp == 0)
             ck_assert_ptr_null(strstr(text, "seccomp"));
     }
@@ -241,8 +241,8 @@ DOMT_TEST(explanation_names_an_old_kernel)
 {
     for (domi_setup_step step = DOMI_SETUP_RING; step <= DOMI_SETUP_ENABLE; step++) {
         domi_setup_facts facts = facts_of_refusal(-EINVAL, step);
-        expect_part_of_text(line_about_facts(&facts), "5.10.0-test");
-        expect_part_of_text(line_about_facts(&facts), "Linux 6.1 or newer");
+        expect_text_to_contain(explanation_of_facts(&facts), "5.10.0-test");
+        expect_text_to_contain(explanation_of_facts(&facts), "Linux 6.1 or newer");
     }
 }
 
@@ -259,7 +259,7 @@ DOMT_TEST(explanation_does_not_overrun_a_short_buffer)
 
 /* The text has the facts of this process: the limit that getrlimit() returns, and the kernel's
  * name. */
-DOMT_TEST(the_facts_are_those_of_this_process)
+DOMT_TEST(explanation_of_a_refused_ring_has_facts_of_this_process)
 {
     char text[256];
     char expected[64];
@@ -267,7 +267,7 @@ DOMT_TEST(the_facts_are_those_of_this_process)
 
     domus_config_init(&config);
     ck_assert_int_eq(setrlimit(RLIMIT_MEMLOCK, &(struct rlimit){77 * 1024, 77 * 1024}), 0);
-    domi_setup_explain_failure(-ENOMEM, DOMI_SETUP_RING, &config, text, sizeof text);
+    domi_setup_explain_failure_of_ring(-ENOMEM, DOMI_SETUP_RING, &config, text, sizeof text);
     ck_assert_ptr_nonnull(strstr(text, "limit is 77 KiB"));
     /* memory of the ring: 512 entries of 68 bytes, 4096 of 16, 1024 buffers of 16, and two pages */
     snprintf(expected, sizeof expected, "about %d KiB",

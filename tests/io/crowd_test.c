@@ -20,11 +20,11 @@ static uint32_t count;
 
 static void connect_channel(void)
 {
-    fds[count] = domt_bed_connect_actor(NULL);
+    fds[count] = domt_bed_connect_to_own_actor(NULL);
     count++;
 }
 
-static void begin_channels_with_bound(uint32_t channels, uint64_t queue_max)
+static void begin_channels_with_queue_bound(uint32_t channels, uint64_t queue_max)
 {
     bed->mode = DOMT_BED_DROP;
     bed->config.channel.send_high_bytes = bed->config.channel.send_low_bytes = 1 << 20;
@@ -54,7 +54,7 @@ static void fill_first_channel(uint64_t bytes)
     while (domi_io_count_queued_bytes(&bed->io) < bytes)
         ck_assert_int_eq(write_to_channel(0, 500), 0);
     bed->io.pressure.queue_max = queue_max;
-    domi_channel_decide_receive(bed->channels[0]);
+    domi_channel_decide_whether_to_receive(bed->channels[0]);
 }
 
 static bool is_channel_crowded(uint32_t i)
@@ -87,7 +87,7 @@ static void let_peer_take_all(uint32_t i)
     }
 }
 
-DOMT_TEST(a_part_is_an_eighth_of_what_is_free_of_the_half_that_is_shared)
+DOMT_TEST(part_of_a_channel_is_an_eighth_of_what_is_free_of_one_half)
 {
     ck_assert_uint_eq(domi_bound_part_of_one_channel(0, 0), 0);
     ck_assert_uint_eq(domi_bound_part_of_one_channel(1600, 0), 100);
@@ -113,7 +113,7 @@ DOMT_TEST(a_first_piece_has_room_up_to_a_sixteenth_below_the_bound)
 
 DOMT_TEST(above_its_part_a_channel_does_not_read)
 {
-    begin_channels_with_bound(1, BOUND);
+    begin_channels_with_queue_bound(1, BOUND);
     uint64_t before = 0;
     while (is_channel_reading(0)) {
         before = bed->channels[0]->cost;
@@ -136,11 +136,11 @@ DOMT_TEST(channels_that_come_later_have_less_and_the_last_still_reads)
 {
     uint64_t last = UINT64_MAX;
 
-    begin_channels_with_bound(0, BOUND);
+    begin_channels_with_queue_bound(0, BOUND);
     while (count < CHANNELS) {
         connect_channel();
         uint32_t i = count - 1;
-        domi_channel_decide_receive(bed->channels[i]);
+        domi_channel_decide_whether_to_receive(bed->channels[i]);
         ck_assert_msg(is_channel_reading(i), "channel %u of them has no room", i);
         while (is_channel_reading(i))
             ck_assert_int_eq(write_to_channel(i, 200), 0);
@@ -153,7 +153,7 @@ DOMT_TEST(channels_that_come_later_have_less_and_the_last_still_reads)
 
 DOMT_TEST(a_crowded_channel_goes_on_a_quarter_below_its_part)
 {
-    begin_channels_with_bound(1, BOUND);
+    begin_channels_with_queue_bound(1, BOUND);
     while (is_channel_reading(0))
         ck_assert_int_eq(write_to_channel(0, 200), 0);
     const domi_io *io = &bed->io;
@@ -171,7 +171,7 @@ DOMT_TEST(a_crowded_channel_goes_on_a_quarter_below_its_part)
 
 DOMT_TEST(a_crowded_channel_may_still_write_until_three_quarters_are_reached)
 {
-    begin_channels_with_bound(2, BOUND);
+    begin_channels_with_queue_bound(2, BOUND);
     while (domi_io_count_queued_bytes(&bed->io) < BOUND / 4 * 3) {
         ck_assert_int_eq(write_to_channel(0, 5000), 0);
         if (domi_io_count_queued_bytes(&bed->io) > BOUND / 2)
@@ -196,7 +196,7 @@ DOMT_TEST(a_crowded_channel_may_still_write_until_three_quarters_are_reached)
 /* On half of the channels the actor writes as much as it may, for requests that take no room. */
 DOMT_TEST(long_queued_answers_leave_room_for_short_ones)
 {
-    begin_channels_with_bound(CHANNELS, BOUND);
+    begin_channels_with_queue_bound(CHANNELS, BOUND);
     bed->mode = DOMT_BED_ECHO;
     for (uint32_t i = 0; i < CHANNELS / 2; i++) {
         while (write_to_channel(i, 20000) == 0)
@@ -214,7 +214,7 @@ DOMT_TEST(long_queued_answers_leave_room_for_short_ones)
 
 DOMT_TEST(without_a_bound_nobody_is_crowded)
 {
-    begin_channels_with_bound(1, UINT64_MAX);
+    begin_channels_with_queue_bound(1, UINT64_MAX);
     for (int i = 0; i < 50; i++)
         ck_assert_int_eq(write_to_channel(0, 20000), 0);
     ck_assert(!is_channel_crowded(0) && is_channel_reading(0));
@@ -225,10 +225,10 @@ DOMT_TEST(without_a_bound_nobody_is_crowded)
 /* There are more crowded channels than one turn looks at. */
 DOMT_TEST(the_crowded_read_again_when_others_have_less)
 {
-    begin_channels_with_bound(CHANNELS, BOUND);
+    begin_channels_with_queue_bound(CHANNELS, BOUND);
     fill_first_channel(BOUND);
     for (uint32_t i = 1; i < CHANNELS; i++) {
-        domi_channel_decide_receive(bed->channels[i]);
+        domi_channel_decide_whether_to_receive(bed->channels[i]);
         ck_assert(is_channel_crowded(i));
     }
     ck_assert_uint_eq(bed->io.crowd_count, CHANNELS);
@@ -250,7 +250,7 @@ DOMT_TEST(pieces_that_came_together_wait_for_each_other)
     const uint64_t bound = 8192;
     uint64_t sent = 0;
 
-    begin_channels_with_bound(CHANNELS, bound);
+    begin_channels_with_queue_bound(CHANNELS, bound);
     bed->mode = DOMT_BED_ECHO;
     while (domi_io_count_queued_bytes(&bed->io) < bound / 2)
         ck_assert_int_eq(write_to_channel(0, 200), 0);
@@ -274,11 +274,11 @@ DOMT_TEST(pieces_that_came_together_wait_for_each_other)
 
 DOMT_TEST(bytes_that_were_read_are_shown_when_there_is_room)
 {
-    begin_channels_with_bound(2, BOUND);
+    begin_channels_with_queue_bound(2, BOUND);
     fill_first_channel(BOUND);
     bed->note_length = 0;
     domt_bed_bring_bytes(fds[1], 'x', 3); /* this receive was begun before the bound was reached */
-    domi_channel_decide_receive(bed->channels[1]);
+    domi_channel_decide_whether_to_receive(bed->channels[1]);
     domt_bed_take_turn();
     domt_bed_settle_and_expect_calls("");
     let_peer_take_all(0);
@@ -288,7 +288,7 @@ DOMT_TEST(bytes_that_were_read_are_shown_when_there_is_room)
 
 DOMT_TEST(crowded_channels_go_on_when_the_bound_grows)
 {
-    begin_channels_with_bound(1, BOUND);
+    begin_channels_with_queue_bound(1, BOUND);
     while (is_channel_reading(0))
         ck_assert_int_eq(write_to_channel(0, 200), 0);
     domi_io_set_memory_shortage(&bed->io, &(domi_io_pressure){.queue_max = 4 * BOUND});
@@ -303,10 +303,10 @@ DOMT_TEST(crowded_channels_go_on_when_the_bound_grows)
 
 DOMT_TEST(crowded_channels_close_in_any_order)
 {
-    begin_channels_with_bound(5, BOUND);
+    begin_channels_with_queue_bound(5, BOUND);
     fill_first_channel(BOUND);
     for (uint32_t i = 1; i < 5; i++)
-        domi_channel_decide_receive(bed->channels[i]);
+        domi_channel_decide_whether_to_receive(bed->channels[i]);
     ck_assert_uint_eq(bed->io.crowd_count, 5);
     domi_channel_end_at_once(bed->channels[2], -EPROTO, true);
     domi_channel_end_at_once(bed->channels[4], -EPROTO, true);
@@ -321,7 +321,7 @@ DOMT_TEST(crowded_channels_close_in_any_order)
 /* A buffer of which little was kept takes as much memory as before. */
 DOMT_TEST(memory_of_a_trimmed_buffer_is_counted)
 {
-    begin_channels_with_bound(1, BOUND);
+    begin_channels_with_queue_bound(1, BOUND);
     domus_buffer *buffer = domi_buffer_new_from_heap(&bed->io, 100000);
     ck_assert_int_eq(domus_buffer_trim(buffer, 1), 0);
     ck_assert_int_eq(domi_channel_write(bed->channels[0], buffer), 0);
@@ -335,7 +335,7 @@ DOMT_TEST(memory_of_a_trimmed_buffer_is_counted)
 
 DOMT_TEST(a_bound_smaller_than_a_piece_lets_a_piece_in)
 {
-    begin_channels_with_bound(1, 1024);
+    begin_channels_with_queue_bound(1, 1024);
     ck_assert_uint_lt(bed->io.piece, 256);
     ck_assert(is_channel_reading(0));
     /* the bound was not reached before this write, so it is queued */
@@ -356,7 +356,7 @@ static void let_one_second_pass(void)
 
 DOMT_TEST(with_much_queued_receives_bring_one_piece_and_the_next_waits_for_it)
 {
-    begin_channels_with_bound(2, BOUND);
+    begin_channels_with_queue_bound(2, BOUND);
     ck_assert(!domt_fake_find_operation(bed->fake, DOMT_RECEIVE, fds[1])->once);
     while (domi_io_count_queued_bytes(&bed->io) <= BOUND / 4)
         ck_assert_int_eq(write_to_channel(0, 1000), 0);
@@ -380,9 +380,9 @@ DOMT_TEST(with_much_queued_receives_bring_one_piece_and_the_next_waits_for_it)
 
 /* Bytes that the actor has not seen and bytes that were copied out count as queued, and a channel
  * is not read beyond the bound. */
-DOMT_TEST(copies_that_wait_for_the_actor_are_counted)
+DOMT_TEST(copied_bytes_that_wait_for_the_actor_count_as_queued)
 {
-    begin_channels_with_bound(1, BOUND);
+    begin_channels_with_queue_bound(1, BOUND);
     bed->io.reserve = UINT32_MAX;
     bed->channels[0]->blocked = true;
     domt_bed_bring_bytes(fds[0], 'x', 200);
@@ -404,11 +404,11 @@ DOMT_TEST(copies_that_wait_for_the_actor_are_counted)
 /* One channel fills the bound while a piece comes for each of the others, and is copied out. Once
  * the bytes of the first channel are sent, these copies alone leave no room for a first piece. But
  * showing them takes no memory, and nothing else would ever make room. */
-DOMT_TEST(copies_do_not_wait_for_each_other)
+DOMT_TEST(copied_pieces_do_not_wait_for_room_taken_by_each_other)
 {
     const uint64_t bound = 8192;
 
-    begin_channels_with_bound(CHANNELS, bound);
+    begin_channels_with_queue_bound(CHANNELS, bound);
     bed->io.reserve = UINT32_MAX;
     bed->mode = DOMT_BED_ECHO;
     fill_first_channel(bound);

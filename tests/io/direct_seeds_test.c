@@ -132,7 +132,7 @@ static void count_result_of_send(channel *of, int32_t result)
     of->bytes = NULL;
 }
 
-static void take_completion(const domi_completion *completion)
+static void apply_completion_to_channel(const domi_completion *completion)
 {
     uint32_t index = (uint32_t)(completion->user_data & 255) - 1;
     uint32_t operation = (uint32_t)(completion->user_data >> 8 & 255);
@@ -159,7 +159,7 @@ static uint32_t reap_completions(uint32_t most)
 
     ck_assert_uint_le(count, most);
     for (uint32_t i = 0; i < count; i++)
-        take_completion(&completions[i]);
+        apply_completion_to_channel(&completions[i]);
     return count;
 }
 
@@ -184,7 +184,7 @@ static bool let_peer_read(uint32_t index, uint32_t most)
 
     if (from->gone)
         return false;
-    int size = domt_take(from->ends[1], bytes, most);
+    int size = domt_receive_from_socket(from->ends[1], bytes, most);
     ck_assert(size >= 0 || size == -EAGAIN);
     ck_assert(size != 0 || from->finished);
     for (int i = 0; i < size; i++, from->read++)
@@ -245,7 +245,7 @@ static void do_random_step(void)
 }
 
 /* Returns true if an operation of the channel has not completed. */
-static bool is_under_way(const channel *of)
+static bool is_any_operation_under_way(const channel *of)
 {
     return of->bytes != NULL || of->cancels != 0;
 }
@@ -254,7 +254,7 @@ static bool is_under_way(const channel *of)
 static void let_all_operations_complete(void)
 {
     for (uint32_t i = 0; i < CHANNELS; i++) {
-        for (uint32_t tries = 0; is_under_way(&channels[i]); tries++) {
+        for (uint32_t tries = 0; is_any_operation_under_way(&channels[i]); tries++) {
             ck_assert_msg(tries < 1000, "seed %llu: a send of channel %u is lost",
                           (unsigned long long)now_seed, i);
             while (let_peer_read(i, SIZE_MAX_SENT))
@@ -295,7 +295,7 @@ static void run_random_steps_of_seed(void)
     domt_backend->close(domt_ring);
 }
 
-DOMT_TEST(whatever_is_sent_how_comes_once_and_in_order)
+DOMT_TEST(bytes_sent_in_any_way_come_once_and_in_order)
 {
     const char *only = getenv("DOMT_SEED");
     uint64_t first = only != NULL ? strtoull(only, NULL, 10) : 1;

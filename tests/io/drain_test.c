@@ -22,10 +22,10 @@ static void begin_channel_in_mode(domt_bed_mode mode)
     bed->config.channel.idle_timeout_ns = 0;
     bed->config.connection.first_byte_timeout_ns = 0;
     bed->mode = mode;
-    domt_bed_begin_with_connection(&fd, &peer);
+    domt_bed_start_with_connection(&fd, &peer);
 }
 
-static int bytes_not_acknowledged(void)
+static int bytes_not_acknowledged_by_peer(void)
 {
     int bytes = 0;
 
@@ -44,22 +44,22 @@ static void fill_buffers_of_kernel(void)
     while (send(fd, bytes, sizeof bytes, MSG_DONTWAIT) > 0)
         continue;
     ck_assert_int_eq(errno, EAGAIN);
-    ck_assert_int_gt(bytes_not_acknowledged(), 0);
+    ck_assert_int_gt(bytes_not_acknowledged_by_peer(), 0);
 }
 
 static void let_peer_read_all(void)
 {
     char bytes[65536];
 
-    for (int i = 0; i < 5000 && bytes_not_acknowledged() != 0; i++) {
+    for (int i = 0; i < 5000 && bytes_not_acknowledged_by_peer() != 0; i++) {
         while (recv(peer, bytes, sizeof bytes, MSG_DONTWAIT) > 0)
             continue;
         usleep(1000);
     }
-    ck_assert_int_eq(bytes_not_acknowledged(), 0);
+    ck_assert_int_eq(bytes_not_acknowledged_by_peer(), 0);
 }
 
-static void pass_ms_with_turns(uint32_t ms)
+static void pass_ms_with_turn_after_each(uint32_t ms)
 {
     for (uint32_t i = 0; i < ms; i += 5)
         domt_bed_pass_ms(5);
@@ -79,14 +79,14 @@ DOMT_TEST(a_draining_channel_stays_until_its_peer_has_all_and_then_for_the_linge
     domi_io_drain_accepted_channels(&bed->io);
     /* the pause ends 15 ms before the linger timer would expire if it were armed again only when it
      * expires */
-    pass_ms_with_turns(11 * LINGER_MS - 15);
+    pass_ms_with_turn_after_each(11 * LINGER_MS - 15);
     domt_bed_settle();
     ck_assert(domt_bed_is_descriptor_open(fd));
     ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_LINGERING);
     let_peer_read_all();
-    pass_ms_with_turns(LINGER_MS - 10);
+    pass_ms_with_turn_after_each(LINGER_MS - 10);
     ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_LINGERING);
-    pass_ms_with_turns(30);
+    pass_ms_with_turn_after_each(30);
     domt_bed_settle_and_expect_closed(fd);
     expect_cut_channels_and_bytes(0, 0, 0);
     domt_bed_end();
@@ -99,12 +99,12 @@ DOMT_TEST(a_peer_that_has_finished_is_waited_for_until_it_has_all)
     fill_buffers_of_kernel();
     domi_io_drain_accepted_channels(&bed->io);
     domt_fake_end_receive(bed->fake, fd, 0);
-    pass_ms_with_turns(10 * LINGER_MS);
+    pass_ms_with_turn_after_each(10 * LINGER_MS);
     domt_bed_settle();
     ck_assert(domt_bed_is_descriptor_open(fd));
     let_peer_read_all();
     /* The channel does not stay for the linger time, because it has nothing more to send. */
-    pass_ms_with_turns(15);
+    pass_ms_with_turn_after_each(15);
     domt_bed_settle_and_expect_closed(fd);
     expect_cut_channels_and_bytes(0, 0, 0);
     domt_bed_end();
@@ -120,11 +120,11 @@ DOMT_TEST(a_peer_that_has_finished_and_resets_is_not_waited_for)
     fill_buffers_of_kernel();
     domi_io_drain_accepted_channels(&bed->io);
     domt_fake_end_receive(bed->fake, fd, 0);
-    pass_ms_with_turns(20);
+    pass_ms_with_turn_after_each(20);
     ck_assert(domt_bed_is_descriptor_open(fd));
     ck_assert_int_eq(setsockopt(peer, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once), 0);
     domt_bed_close_peer(peer);
-    pass_ms_with_turns(20);
+    pass_ms_with_turn_after_each(20);
     domt_bed_settle_and_expect_closed(fd);
     expect_cut_channels_and_bytes(0, 0, 0);
     domt_bed_expect_calls("A+ A-(-104) ");
@@ -135,9 +135,9 @@ DOMT_TEST(outside_a_drain_the_linger_time_holds_and_counts_what_it_cuts)
 {
     begin_channel_in_mode(DOMT_BED_DROP);
     fill_buffers_of_kernel();
-    uint64_t bytes = (uint64_t)bytes_not_acknowledged();
+    uint64_t bytes = (uint64_t)bytes_not_acknowledged_by_peer();
     ck_assert_int_eq(domi_channel_close(bed->channels[0]), 0);
-    pass_ms_with_turns(LINGER_MS + 10);
+    pass_ms_with_turn_after_each(LINGER_MS + 10);
     domt_bed_settle_and_expect_closed(fd);
     expect_cut_channels_and_bytes(1, bytes, bytes);
     domt_bed_end();
@@ -152,7 +152,7 @@ DOMT_TEST(an_abort_counts_what_is_owed_wherever_it_is)
     (void)domi_io_reap_completions(&bed->io);
     ck_assert_int_eq(send(peer, "eleven byte", 11, 0), 11);
     fill_buffers_of_kernel();
-    uint64_t bytes = (uint64_t)bytes_not_acknowledged() + 7 + 11 + 5;
+    uint64_t bytes = (uint64_t)bytes_not_acknowledged_by_peer() + 7 + 11 + 5;
     bed->channels[0]->queued_bytes += 5;
     ck_assert_uint_eq(domi_io_end_all_open_channels(&bed->io), 1);
     expect_cut_channels_and_bytes(1, bytes, bytes);
@@ -213,7 +213,7 @@ DOMT_TEST(an_idle_time_out_counts_what_it_cuts)
     domt_bed_bring_bytes(fd, 'x', 9);
     bed->io.settings.send_timeout_ns = 20 * DOMT_BED_MS;
     domt_bed_settle();
-    pass_ms_with_turns(40);
+    pass_ms_with_turn_after_each(40);
     domt_bed_settle_and_expect_closed(fd);
     expect_cut_channels_and_bytes(1, 9, 9);
     domt_bed_end();
@@ -242,7 +242,7 @@ DOMT_TEST(a_unix_socket_owes_nothing_that_it_has_sent)
     domt_bed_take_turn();
     ck_assert(!domi_channel_has_unacknowledged_bytes(bed->channels[1]));
     domi_io_drain_accepted_channels(&bed->io);
-    pass_ms_with_turns(LINGER_MS + 20);
+    pass_ms_with_turn_after_each(LINGER_MS + 20);
     domt_bed_settle_and_expect_closed(ends[0]);
     expect_cut_channels_and_bytes(0, 0, 0);
     close(ends[1]);
@@ -275,7 +275,7 @@ static void expect_drained_channels(uint64_t answered, uint64_t idle, uint64_t c
 DOMT_TEST(an_idle_channel_closes_at_once)
 {
     begin_channel_in_mode(DOMT_BED_DROP);
-    pass_ms_with_turns(LINGER_MS);
+    pass_ms_with_turn_after_each(LINGER_MS);
     domi_io_drain_accepted_channels(&bed->io);
     domt_bed_settle(); /* the channel closes although no time passes and the peer does nothing */
     ck_assert(!domt_bed_is_descriptor_open(fd));
@@ -284,7 +284,7 @@ DOMT_TEST(an_idle_channel_closes_at_once)
     domt_bed_end();
 }
 
-DOMT_TEST(requests_under_way_are_answered)
+DOMT_TEST(requests_under_way_are_answered_in_a_drain)
 {
     begin_channel_in_mode(DOMT_BED_DROP);
     domt_bed_bring_bytes(fd, 'x',
@@ -293,7 +293,7 @@ DOMT_TEST(requests_under_way_are_answered)
     domt_bed_settle();
     /* the channel is closing, and gives the peer its time to close */
     ck_assert(domt_bed_is_descriptor_open(fd));
-    pass_ms_with_turns(LINGER_MS + 20);
+    pass_ms_with_turn_after_each(LINGER_MS + 20);
     domt_bed_settle_and_expect_closed(fd);
     expect_drained_channels(1, 0, 0);
     domt_bed_end();
@@ -318,13 +318,13 @@ DOMT_TEST(bytes_owed_at_the_end_are_cut_once)
 DOMT_TEST(a_channel_that_was_used_just_now_waits_for_its_peer)
 {
     begin_channel_in_mode(DOMT_BED_DROP);
-    pass_ms_with_turns(LINGER_MS);
+    pass_ms_with_turn_after_each(LINGER_MS);
     domt_bed_bring_bytes_and_turn(fd, 'x', 9);
     domi_io_drain_accepted_channels(&bed->io);
     domt_bed_settle();
     ck_assert(domt_bed_is_descriptor_open(fd));
     ck_assert_int_eq(domt_bed_state_seen_by_peer(peer), 'f');
-    pass_ms_with_turns(LINGER_MS + 20);
+    pass_ms_with_turn_after_each(LINGER_MS + 20);
     domt_bed_settle_and_expect_closed(fd);
     expect_drained_channels(0, 1, 0);
     domt_bed_end();
@@ -349,9 +349,9 @@ DOMT_TEST(connected_channels_drain_behind_the_accepted_ones)
     bed->channels[0]->is_outbound = true;
     atomic_fetch_add(&bed->io.outbound, 1);
     int accepted_peer;
-    int accepted = domt_bed_connect_actor(&accepted_peer);
+    int accepted = domt_bed_connect_to_own_actor(&accepted_peer);
     domi_io_drain_accepted_channels(&bed->io);
-    pass_ms_with_turns(5 * LINGER_MS);
+    pass_ms_with_turn_after_each(5 * LINGER_MS);
     domt_bed_settle_and_expect_closed(accepted);
     ck_assert(domt_bed_is_descriptor_open(fd));
     ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_OPEN);

@@ -40,7 +40,7 @@ DOMT_TEST(loopback_is_127_and_1_in_both_families)
     }
 }
 
-DOMT_TEST(texts_are_read_and_written_alike)
+DOMT_TEST(endpoints_read_from_text_are_written_alike)
 {
     static const char *const texts[] = {
         "127.0.0.1:80",     "0.0.0.0:0",        "255.255.255.255:65535",
@@ -121,7 +121,7 @@ DOMT_TEST(names_of_unix_sockets_have_their_length)
                      sizeof(struct sockaddr_un));
 }
 
-DOMT_TEST(names_are_escaped_and_cut)
+DOMT_TEST(names_of_unix_sockets_are_escaped_and_cut)
 {
     domus_endpoint endpoint = {.family = AF_UNIX, .size = 4, .bytes = "\0a\nb"};
     char text[12];
@@ -274,7 +274,7 @@ DOMT_TEST(wrong_entry_of_a_list_is_named)
     ck_assert_int_eq(domi_networks_parse_list(many, &networks, error, sizeof error), 0);
 }
 
-DOMT_TEST(names_are_letters_digits_and_dots)
+DOMT_TEST(names_of_hosts_are_letters_digits_and_dots)
 {
     static const struct {
         const char *text;
@@ -321,7 +321,7 @@ DOMT_TEST(names_are_letters_digits_and_dots)
     }
 }
 
-DOMT_TEST(names_and_labels_have_a_length)
+DOMT_TEST(names_and_labels_of_hosts_have_a_largest_length)
 {
     char text[400];
     char name[DOMI_HOST_MAX + 1];
@@ -345,7 +345,7 @@ DOMT_TEST(names_and_labels_have_a_length)
     }
 }
 
-DOMT_TEST(families_take_turns_and_keep_their_order)
+DOMT_TEST(families_of_addresses_take_turns_and_keep_their_order)
 {
     static const struct {
         const char *before, *after; /* a letter for each address, in order: upper case is IPv6 */
@@ -364,7 +364,7 @@ DOMT_TEST(families_take_turns_and_keep_their_order)
             found[k].family = letter < 'a' ? AF_INET6 : AF_INET;
             found[k].bytes[0] = (unsigned char)letter;
         }
-        domi_name_order_addresses(found, count);
+        domi_name_alternate_address_families(found, count);
         for (uint32_t k = 0; k < count; k++)
             after[k] = (char)found[k].bytes[0];
         ck_assert_str_eq(after, cases[i].after);

@@ -85,12 +85,12 @@ static int on_cancel_cancel_wait(domus_stack *stack, void *self, const void *pay
     return 0;
 }
 
-static int on_cancel_one_of_six(domus_stack *stack, void *self, const void *payload)
+static int on_number_cancel_one_of_six_waits(domus_stack *stack, void *self, const void *payload)
 {
     return domus_cancel(stack, each[*(const uint32_t *)payload]);
 }
 
-static int on_room_please_watch_room(domus_stack *stack, void *self, const void *payload)
+static int on_request_watch_room_of_channel(domus_stack *stack, void *self, const void *payload)
 {
     ck_assert_int_eq(domus_watch_room(stack, address, NULL), 0);
     return 0;
@@ -105,9 +105,9 @@ static int on_room_record_letter(domus_stack *stack, void *self, const void *pay
 static const domus_on rows[] = {{&size_type, on_size_write_bytes, 0},
                                 DOMUS_ON(&flush_type, wait_sent),
                                 {&cancel_type, on_cancel_cancel_wait, 0},
-                                {&room_please_type, on_room_please_watch_room, 0},
+                                {&room_please_type, on_request_watch_room_of_channel, 0},
                                 {&domus_room_type, on_room_record_letter, 0},
-                                {&cancel_one_type, on_cancel_one_of_six, 0},
+                                {&cancel_one_type, on_number_cancel_one_of_six_waits, 0},
                                 {NULL, NULL, 0}};
 
 static const domus_behaviour line = {.name = "line", .kind = DOMUS_CHANNELS, .on = rows};
@@ -146,7 +146,7 @@ static int put_notice_and_turn(domus_address to, const domus_type *type, uint32_
 
 /* Let the owner write to the channel, so that the fullness of the channel's own mailbox does not
  * matter. */
-static void let_owner_write(uint32_t size)
+static void let_owner_write_to_channel(uint32_t size)
 {
     ck_assert_int_eq(put_notice_and_turn(owner, &size_type, size), 0);
     ck_assert_int_eq(last, 0);
@@ -167,7 +167,7 @@ static bool is_mailbox_marked_full(void)
 DOMT_TEST(mailbox_is_full_from_send_high_to_send_low)
 {
     begin_channel();
-    let_owner_write(HIGH);
+    let_owner_write_to_channel(HIGH);
     ck_assert(!is_mailbox_marked_full());
     /* this notice fills the channel's mailbox, and is the last one that is taken */
     ck_assert_int_eq(put_notice_and_turn(address, &size_type, 600), 0);
@@ -195,7 +195,7 @@ DOMT_TEST(mailbox_is_full_from_send_high_to_send_low)
 DOMT_TEST(runs_of_a_full_channel_leave_it_full)
 {
     begin_channel();
-    let_owner_write(2 * HIGH);
+    let_owner_write_to_channel(2 * HIGH);
     ck_assert_int_eq(put_notice_and_turn(stranger, &room_please_type, 0), 0);
     ck_assert_int_eq(put_message_and_turn(address, &size_type, 1, DOMI_EVENT), 0);
     expect_recorded_letters("");
@@ -210,7 +210,7 @@ DOMT_TEST(runs_of_a_full_channel_leave_it_full)
 DOMT_TEST(wait_for_room_ends_with_the_connection)
 {
     begin_channel();
-    let_owner_write(2 * HIGH);
+    let_owner_write_to_channel(2 * HIGH);
     ck_assert_int_eq(put_notice_and_turn(stranger, &room_please_type, 0), 0);
     domi_channel_end_at_once(channel, -EPROTO, true);
     domt_fake_complete_send(bed->fake, fd, -ECONNRESET);
@@ -225,9 +225,9 @@ DOMT_TEST(wait_for_room_ends_with_the_connection)
 DOMT_TEST(flush_waits_for_what_was_queued_at_the_call)
 {
     begin_channel();
-    let_owner_write(600);
+    let_owner_write_to_channel(600);
     ck_assert_int_eq(put_notice_and_turn(address, &flush_type, 0), 0);
-    let_owner_write(300);
+    let_owner_write_to_channel(300);
     complete_send_of_channel(599);
     expect_recorded_letters("");
     complete_send_of_channel(1);
@@ -242,7 +242,7 @@ DOMT_TEST(flush_of_nothing_goes_on_at_once)
     begin_channel();
     ck_assert_int_eq(put_notice_and_turn(address, &flush_type, 0), 0);
     expect_recorded_letters("f");
-    let_owner_write(100);
+    let_owner_write_to_channel(100);
     ck_assert_int_eq(put_notice_and_turn(address, &flush_type, 100), 0);
     expect_recorded_letters("f");
     ck_assert_int_eq(put_notice_and_turn(address, &flush_type, 99), 0);
@@ -254,10 +254,10 @@ DOMT_TEST(flush_of_nothing_goes_on_at_once)
 
 /* Waits end in the order of their bytes, whichever actor waits, and in whichever order they
  * began. */
-DOMT_TEST(several_wait_for_one_channel)
+DOMT_TEST(several_flushes_may_wait_for_one_channel)
 {
     begin_channel();
-    let_owner_write(600);
+    let_owner_write_to_channel(600);
     /* this conversation waits until 600 bytes have left */
     ck_assert_int_eq(put_notice_and_turn(address, &flush_type, 0), 0);
     /* this conversation waits until 100 bytes have left */
@@ -286,7 +286,7 @@ DOMT_TEST(flush_that_is_cancelled_leaves_the_channel)
     /* cancels the first wait of the list, one in the middle, and the last one */
     for (uint32_t i = 0; i < 3; i++) {
         begin_channel();
-        let_owner_write(600);
+        let_owner_write_to_channel(600);
         for (uint32_t k = 0; k < 3; k++)
             if (k != i)
                 ck_assert_int_eq(put_notice_and_turn(address, &flush_type, lefts[k]), 0);
@@ -304,7 +304,7 @@ DOMT_TEST(flush_that_is_cancelled_leaves_the_channel)
 DOMT_TEST(flush_fails_with_the_error_of_the_channel)
 {
     begin_channel();
-    let_owner_write(600);
+    let_owner_write_to_channel(600);
     ck_assert_int_eq(put_notice_and_turn(address, &flush_type, 0), 0);
     ck_assert_int_eq(put_notice_and_turn(owner, &flush_type, 0), 0);
     domi_channel_end_at_once(channel, -EPROTO, true);
@@ -324,7 +324,7 @@ DOMT_TEST(flush_fails_with_the_error_of_the_channel)
 DOMT_TEST(flush_ends_with_the_actor_that_waits)
 {
     begin_channel();
-    let_owner_write(600);
+    let_owner_write_to_channel(600);
     ck_assert_int_eq(put_notice_and_turn(owner, &flush_type, 0), 0);
     ck_assert_int_eq(domi_house_ask_to_stop(&bed->manager, owner), 0);
     domt_bed_take_turn();
@@ -336,20 +336,20 @@ DOMT_TEST(flush_ends_with_the_actor_that_waits)
     domt_bed_end();
 }
 
-DOMT_TEST(strangers_may_not_flush)
+DOMT_TEST(actors_that_do_not_own_a_channel_may_not_flush_it)
 {
     begin_channel();
-    let_owner_write(600);
+    let_owner_write_to_channel(600);
     ck_assert_int_eq(put_notice_and_turn(stranger, &flush_type, 0), 0);
     expect_recorded_letters("");
     ck_assert_ptr_null(channel->flushes);
-    ck_assert_uint_eq(domi_house_count_parked(stranger.house), 0);
+    ck_assert_uint_eq(domi_house_count_parked_conversations(stranger.house), 0);
     domt_bed_end();
 }
 
 /* Six conversations wait for one of five numbers of bytes each, begun in a random order, and some
  * are cancelled in another one. The others end when their bytes have left, and not before. */
-DOMT_TEST(waits_leave_the_list_in_any_order)
+DOMT_TEST(waits_for_a_flush_end_or_are_cancelled_in_any_order)
 {
     const uint64_t hash[2] = {1, 2};
 
@@ -362,7 +362,7 @@ DOMT_TEST(waits_leave_the_list_in_any_order)
             bits[i] = domi_siphash(hash, words, sizeof words);
         }
         begin_channel();
-        let_owner_write(500);
+        let_owner_write_to_channel(500);
         each_count = 0;
         for (uint32_t i = 0; i < 6; i++) {
             left_bytes[i] = (uint32_t)(bits[i] % 5) * 100;

@@ -187,7 +187,7 @@ static void bring_bytes_and_fin(const char *bytes)
     domt_bed_take_turn();
 }
 
-static void pass_ms_with_turns(unsigned ms)
+static void pass_ms_with_turn_after_each(unsigned ms)
 {
     for (unsigned i = 0; i < ms; i++)
         domt_bed_pass_ms(1);
@@ -225,7 +225,7 @@ static void expect_channel_closed(int error)
 
 /* --- what is waited for ---------------------------------------------------------------------- */
 
-DOMT_TEST(answer_is_sent_before_the_close)
+DOMT_TEST(answer_is_sent_before_a_half_closed_channel_closes)
 {
     char words[4096];
     domi_text text = {words, sizeof words, 0};
@@ -237,9 +237,9 @@ DOMT_TEST(answer_is_sent_before_the_close)
     ck_assert_ptr_nonnull(strstr(words, "begun by on_read"));
     /* the actor's house is not ready, so its thread would sleep */
     ck_assert_int_eq(actor.house->state, DOMI_WAITING);
-    pass_ms_with_turns(2);
+    pass_ms_with_turn_after_each(2);
     expect_channel_open();
-    pass_ms_with_turns(3);
+    pass_ms_with_turn_after_each(3);
     ck_assert_int_eq(ours.written, 0);
     expect_channel_open(); /* the channel stays open until the kernel has taken the answer */
     expect_next_bytes_on_wire("3");
@@ -247,17 +247,17 @@ DOMT_TEST(answer_is_sent_before_the_close)
     domt_bed_end();
 }
 
-DOMT_TEST(last_of_several_conversations_closes)
+DOMT_TEST(last_of_several_conversations_closes_the_channel)
 {
     begin_channel(&serving);
     bring_bytes_and_fin("936");
-    pass_ms_with_turns(5);
+    pass_ms_with_turn_after_each(5);
     expect_next_bytes_on_wire("3");
     expect_channel_open();
-    pass_ms_with_turns(3);
+    pass_ms_with_turn_after_each(3);
     expect_next_bytes_on_wire("6");
     expect_channel_open();
-    pass_ms_with_turns(3);
+    pass_ms_with_turn_after_each(3);
     expect_next_bytes_on_wire("9");
     expect_channel_closed(0);
     domt_bed_end();
@@ -276,7 +276,7 @@ DOMT_TEST(channel_without_conversations_is_closed_at_once)
     }
     begin_channel(&serving);
     domt_bed_bring_text(fd, "3");
-    pass_ms_with_turns(5);
+    pass_ms_with_turn_after_each(5);
     expect_next_bytes_on_wire("3");
     expect_channel_open();
     domt_bed_bring_text(fd, "."); /* the channel has not seen a FIN, and is still read */
@@ -310,7 +310,7 @@ DOMT_TEST(on_end_runs_at_once_and_closes_when_it_likes)
     begin_channel(&ending);
     bring_bytes_and_fin("3");
     ck_assert_uint_eq(ours.ends, 1);
-    pass_ms_with_turns(5);
+    pass_ms_with_turn_after_each(5);
     expect_next_bytes_on_wire("3");
     expect_channel_open(); /* a channel with an on_end is not closed by the library */
     ck_assert_int_eq(domi_channel_close(ours.channel), 0);
@@ -324,7 +324,7 @@ DOMT_TEST(conversation_that_fails_or_is_cancelled_ends_the_wait)
     begin_channel(&serving);
     bring_bytes_and_fin("f");
     expect_channel_open();
-    pass_ms_with_turns(7);
+    pass_ms_with_turn_after_each(7);
     /* the error with which a conversation ends resets the channel, as one of on_read would */
     expect_channel_closed(-EIO);
     domt_bed_end();
@@ -348,9 +348,9 @@ DOMT_TEST(conversation_that_never_ends_is_cut_by_the_idle_time)
         if (pressed != 0)
             domi_io_set_memory_shortage(
                 &bed->io, &(domi_io_pressure){.spares = true, .queue_max = UINT64_MAX});
-        pass_ms_with_turns(40);
+        pass_ms_with_turn_after_each(40);
         expect_channel_open();
-        pass_ms_with_turns(20);
+        pass_ms_with_turn_after_each(20);
         expect_channel_closed(-ETIMEDOUT);
         domi_io_set_memory_shortage(&bed->io, &(domi_io_pressure){.queue_max = UINT64_MAX});
         domt_bed_end();
@@ -392,13 +392,13 @@ DOMT_TEST(conversation_of_a_channel_that_is_gone_does_not_count_for_the_next)
     ck_assert_uint_eq(ours.channel->slot, slot);
     bring_bytes_and_fin("k");
     /* the sleep of 9 ms has ended, whose conversation another channel's bytes began */
-    pass_ms_with_turns(12);
+    pass_ms_with_turn_after_each(12);
     ck_assert_uint_eq(ours.answers, 2);
     expect_channel_open();
     domt_bed_end();
 }
 
-DOMT_TEST(actor_that_stops_does_not_wait)
+DOMT_TEST(actor_that_stops_does_not_wait_for_conversations)
 {
     begin_channel(&serving);
     bring_bytes_and_fin("k");
@@ -414,10 +414,10 @@ DOMT_TEST(drain_waits_for_the_conversations_of_its_channels)
     begin_channel(&serving);
     bring_bytes_and_fin("36");
     domi_io_drain_accepted_channels(&bed->io);
-    pass_ms_with_turns(4);
+    pass_ms_with_turn_after_each(4);
     expect_next_bytes_on_wire("3");
     expect_channel_open();
-    pass_ms_with_turns(4);
+    pass_ms_with_turn_after_each(4);
     expect_next_bytes_on_wire("6");
     expect_channel_closed(0);
     domt_bed_end();
@@ -430,7 +430,7 @@ DOMT_TEST(drain_does_not_wait_for_the_conversations_of_others)
     bring_bytes_and_fin("3");
     send_notice(actor, &sleep_type);
     domi_io_drain_accepted_channels(&bed->io);
-    pass_ms_with_turns(5);
+    pass_ms_with_turn_after_each(5);
     expect_next_bytes_on_wire("3");
     expect_channel_closed(0);
     domt_bed_end();

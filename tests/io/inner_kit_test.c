@@ -83,7 +83,7 @@ static int send_queued_bytes_in_frames(domus_wire *wire, mux *state, domus_inner
     return domus_wire_append(wire, head, 2);
 }
 
-static int carry_inner(domus_wire *wire, void *state_)
+static int carry_bytes_of_inner_channels(domus_wire *wire, void *state_)
 {
     mux *state = state_;
     int error = 0;
@@ -118,7 +118,7 @@ static const domus_stage mux_stage = {.name = "mux",
                                       .decode = decode_frames,
                                       .wrap = wrap_unchanged,
                                       .close = close_stage_and_drop_inner,
-                                      .carry = carry_inner};
+                                      .carry = carry_bytes_of_inner_channels};
 static const domus_pipeline pipeline = {
     .stages = (const domus_pipeline_stage[]){
         {&mux_stage, NULL}, {&domus_line_stage, NULL}, {NULL, NULL}}};

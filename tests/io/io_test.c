@@ -75,7 +75,7 @@ DOMT_TEST(io_that_cannot_start_leaves_nothing)
 
 /* Run a bed whose connection is handed over, gets more bytes than it may hold, answers, and closes,
  * while allocations fail. Returns 0 when none has failed. */
-static int run_bed_without_allocation(int64_t passes)
+static int run_bed_with_failing_allocation(int64_t passes)
 {
     int ours = -1;
     int peer = -1;
@@ -113,12 +113,12 @@ static int run_bed_without_allocation(int64_t passes)
     return result;
 }
 
-DOMT_TEST(memory_may_run_out_anywhere)
+DOMT_TEST(wherever_memory_runs_out_no_descriptor_is_left_open)
 {
     int next = number_of_next_descriptor();
     int64_t n = 0;
 
-    while (n < 1000 && run_bed_without_allocation(n) != 0) {
+    while (n < 1000 && run_bed_with_failing_allocation(n) != 0) {
         domi_memory_fail_allocation_after(-1, 0);
         ck_assert_int_eq(number_of_next_descriptor(), next);
         n++;
@@ -150,7 +150,7 @@ DOMT_TEST(an_actor_that_stops_closes_its_channels_first)
 
     domt_bed_start();
     for (int i = 0; i < 3; i++)
-        fds[i] = domt_bed_connect_actor(&peers[i]);
+        fds[i] = domt_bed_connect_to_own_actor(&peers[i]);
     ck_assert_int_eq(domi_house_ask_to_stop(&bed->manager, bed->actor), 0);
     domt_bed_settle_and_expect_calls("A+ B+ C+ ");
     for (int i = 0; i < 3; i++) {
@@ -174,7 +174,7 @@ DOMT_TEST(an_actor_that_stops_closes_its_channels_first)
 static int make_channel_with_waiting_bytes(uint32_t waiting, int *ret_peer)
 {
     char bytes[256] = {0};
-    int fd = domt_bed_connect_actor(ret_peer);
+    int fd = domt_bed_connect_to_own_actor(ret_peer);
 
     ck_assert_int_eq(send(*ret_peer, bytes, waiting, 0), (ssize_t)waiting);
     return fd;
@@ -225,7 +225,7 @@ DOMT_TEST(a_connection_that_comes_during_a_drain_is_drained)
 
     domt_bed_start();
     domi_io_drain_accepted_channels(&bed->io);
-    int fd = domt_bed_connect_actor(&peer);
+    int fd = domt_bed_connect_to_own_actor(&peer);
     ck_assert_int_eq(domt_bed_state_seen_by_peer(peer), 'f');
     domt_bed_end_receive(fd, 0);
     domt_bed_expect_calls("A+ A-(0) ");
@@ -276,7 +276,7 @@ static int fd, peer;
 static void begin_channel_in_mode(domt_bed_mode mode)
 {
     bed->mode = mode;
-    domt_bed_begin_with_connection(&fd, &peer);
+    domt_bed_start_with_connection(&fd, &peer);
     domt_bed_expect_calls("A+ ");
 }
 
@@ -319,8 +319,8 @@ DOMT_TEST(a_ring_that_has_failed_resets_every_channel_with_its_error)
         char expected[64];
 
         begin_channel_in_mode(DOMT_BED_ECHO);
-        silent_fd = domt_bed_connect_actor(&silent_peer);
-        closing_fd = domt_bed_connect_actor(&closing_peer);
+        silent_fd = domt_bed_connect_to_own_actor(&silent_peer);
+        closing_fd = domt_bed_connect_to_own_actor(&closing_peer);
         domt_bed_bring_bytes_and_turn(fd, 'x', 3);
         domi_channel_end_at_once(bed->channels[2], -EPROTO, true);
         domt_bed_take_turn();
@@ -330,7 +330,7 @@ DOMT_TEST(a_ring_that_has_failed_resets_every_channel_with_its_error)
 
         bed->fake->enter_result = fatal[i];
         bed->fake->pending = true;
-        ck_assert(domi_io_enter_if_useful(&bed->io));
+        ck_assert(domi_io_enter_ring_if_useful(&bed->io));
         ck_assert_int_eq(bed->io.failed, fatal[i]);
         domi_io_end_all_on_failed_ring(&bed->io);
         /* only the channel that owed bytes to its peer counts as cut */
@@ -354,7 +354,7 @@ DOMT_TEST(a_ring_that_has_failed_resets_every_channel_with_its_error)
         /* The failed ring gets no more calls, and no connection is accepted. */
         uint32_t enters = bed->fake->enters;
         bed->fake->pending = true;
-        ck_assert(!domi_io_enter_if_useful(&bed->io));
+        ck_assert(!domi_io_enter_ring_if_useful(&bed->io));
         domi_io_enter_ring(&bed->io, 0, 0);
         ck_assert_uint_eq(bed->fake->enters, enters);
         int ours, other;

@@ -232,7 +232,7 @@ void domt_lines_end_bed(void)
     domt_bed_end();
 }
 
-domus_address domt_lines_connect_line_by(bool is_proxied, int *ret_fd, int *ret_peer)
+domus_address domt_lines_connect_line_maybe_proxied(bool is_proxied, int *ret_fd, int *ret_peer)
 {
     uint32_t slot = bed->io.free_slot != UINT32_MAX ? bed->io.free_slot : bed->io.slots_used;
     domi_connection connection = {.is_proxied = is_proxied};
@@ -249,7 +249,7 @@ domus_address domt_lines_connect_line_by(bool is_proxied, int *ret_fd, int *ret_
 
 domus_address domt_lines_connect_line(int *ret_fd, int *ret_peer)
 {
-    return domt_lines_connect_line_by(false, ret_fd, ret_peer);
+    return domt_lines_connect_line_maybe_proxied(false, ret_fd, ret_peer);
 }
 
 void domt_lines_put_notice(domus_address to, const domus_type *type, const void *payload)

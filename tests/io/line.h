@@ -50,7 +50,7 @@ void domt_lines_end_bed(void);
 
 /* Make a connection for a line, directly or through a proxy. Returns the address of the line. */
 domus_address domt_lines_connect_line(int *ret_fd, int *ret_peer);
-domus_address domt_lines_connect_line_by(bool is_proxied, int *ret_fd, int *ret_peer);
+domus_address domt_lines_connect_line_maybe_proxied(bool is_proxied, int *ret_fd, int *ret_peer);
 
 /* Put a notice for an actor; a refusal fails the test. */
 void domt_lines_put_notice(domus_address to, const domus_type *type, const void *payload);

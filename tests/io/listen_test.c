@@ -244,7 +244,7 @@ static void make_connections_that_wait(int count)
     }
 }
 
-static void end_and_close_waiting(void)
+static void end_listening_and_close_peers(void)
 {
     end_listening();
     for (int i = 0; i < waiting_count; i++)
@@ -293,7 +293,7 @@ DOMT_TEST(a_drain_hands_over_all_waiting_connections)
     ck_assert_int_lt(fcntl(listener, F_GETFD), 0);
     ck_assert_uint_eq(bed->io.counters.listeners_open, 0);
     ck_assert_uint_eq(bed->io.turned_away, 0);
-    end_and_close_waiting();
+    end_listening_and_close_peers();
 }
 
 static void check_drain_tries_again(bool late)
@@ -323,7 +323,7 @@ static void check_drain_tries_again(bool late)
     domt_bed_take_turn();
     ck_assert_uint_eq(bed->opened, WAITING);
     ck_assert_uint_eq(bed->io.counters.listeners_open, 0);
-    end_and_close_waiting();
+    end_listening_and_close_peers();
 }
 
 DOMT_TEST(without_descriptors_a_drain_tries_again)
@@ -350,13 +350,13 @@ DOMT_TEST(connections_that_wait_when_the_time_is_over_are_refused_and_counted)
         ck_assert_uint_eq(bed->io.turned_away, WAITING);
         ck_assert_uint_eq(bed->io.turned_away_bytes, without != 0 ? 0 : WAITING);
         ck_assert_uint_eq(bed->io.counters.listeners_open, 0);
-        end_and_close_waiting();
+        end_listening_and_close_peers();
     }
 }
 
 #define TURN 32u /* number of completions in a turn (io.completionEntries) */
 
-static void begin_with_small_turns(void)
+static void begin_listening_with_small_turns(void)
 {
     bed->config.io.ring_entries = 16;
     bed->config.io.completion_entries = TURN;
@@ -366,7 +366,7 @@ static void begin_with_small_turns(void)
 
 DOMT_TEST(a_turn_of_a_drain_accepts_so_many_and_the_next_one_the_rest)
 {
-    begin_with_small_turns();
+    begin_listening_with_small_turns();
     begin_drain_of_listener();
     ck_assert_uint_eq(bed->opened, TURN);
     ck_assert_uint_eq(bed->io.counters.listeners_open, 1);
@@ -375,12 +375,12 @@ DOMT_TEST(a_turn_of_a_drain_accepts_so_many_and_the_next_one_the_rest)
     ck_assert_uint_eq(bed->opened, WAITING_MAX);
     ck_assert_uint_eq(bed->io.counters.listeners_open, 0);
     ck_assert_uint_eq(bed->io.turned_away, 0);
-    end_and_close_waiting();
+    end_listening_and_close_peers();
 }
 
 DOMT_TEST(a_turn_of_a_stop_turns_so_many_away_and_the_next_one_the_rest)
 {
-    begin_with_small_turns();
+    begin_listening_with_small_turns();
     ck_assert_int_eq(domi_house_ask_to_stop(&bed->manager, address), 0);
     domt_bed_take_turn();
     domt_fake_complete_cancel(bed->fake);
@@ -393,7 +393,7 @@ DOMT_TEST(a_turn_of_a_stop_turns_so_many_away_and_the_next_one_the_rest)
     ck_assert_uint_eq(bed->io.turned_away, WAITING_MAX);
     ck_assert_uint_eq(bed->io.counters.listeners_open, 0);
     ck_assert_uint_eq(bed->manager.births.houses, 1); /* the acceptor's actor has ended */
-    end_and_close_waiting();
+    end_listening_and_close_peers();
 }
 
 DOMT_SUITE(20)

@@ -25,7 +25,7 @@ static void begin_silent_channel_with_times(uint64_t first_ms, uint64_t idle_ms)
 {
     bed->config.connection.first_byte_timeout_ns = first_ms * DOMT_BED_MS;
     bed->config.channel.idle_timeout_ns = idle_ms * DOMT_BED_MS;
-    domt_bed_begin_with_connection(&fd, &peer);
+    domt_bed_start_with_connection(&fd, &peer);
     domt_bed_expect_calls("A+ ");
 }
 
@@ -98,7 +98,7 @@ DOMT_TEST(a_first_byte_that_waits_in_the_socket_is_in_time)
     domt_bed_end();
 }
 
-DOMT_TEST(zero_is_no_time_out)
+DOMT_TEST(a_time_out_of_zero_for_the_first_byte_is_none)
 {
     begin_silent_channel_with_times(0, 0);
     ck_assert(!domi_wheel_is_armed(&bed->channels[0]->timer.node));
@@ -131,7 +131,7 @@ static void stop_reading_for_lack_of_room(void)
 {
     domi_io_set_memory_shortage(&bed->io, &(domi_io_pressure){.queue_max = 0});
     bed->io.piece = 1;
-    domi_channel_decide_receive(bed->channels[0]);
+    domi_channel_decide_whether_to_receive(bed->channels[0]);
 }
 
 static void make_room_for_reading(void)
@@ -139,7 +139,7 @@ static void make_room_for_reading(void)
     domi_io_set_memory_shortage(&bed->io, &(domi_io_pressure){.queue_max = UINT64_MAX});
 }
 
-DOMT_TEST(the_time_in_which_nobody_reads_does_not_count)
+DOMT_TEST(time_without_reading_does_not_count_for_the_first_byte)
 {
     begin_silent_channel();
     domt_bed_pass_ms_and_settle(FIRST_MS / 2);
@@ -228,7 +228,7 @@ static void begin_channel_with_rate_and_age(uint64_t rate, uint64_t age_ms, uint
     bed->config.pace.rate_grace_ns = GRACE_MS * DOMT_BED_MS;
     bed->config.pace.age_max_ns = age_ms * DOMT_BED_MS;
     bed->config.pace.age_jitter_percent = jitter;
-    domt_bed_begin_with_connection(&fd, &peer);
+    domt_bed_start_with_connection(&fd, &peer);
 }
 
 static void answer_with_one_byte(void)
@@ -292,7 +292,7 @@ DOMT_TEST(a_peer_that_keeps_to_the_rate_stays)
 }
 
 /* A burst of bytes gains no time for later: each span of time is measured for itself. */
-DOMT_TEST(a_burst_buys_one_span_only)
+DOMT_TEST(a_burst_keeps_a_slow_peer_for_one_span_only)
 {
     begin_channel_with_rate_and_age(20, 0, 0);
     domt_bed_bring_bytes_and_turn(fd, 'x', 255);
@@ -338,7 +338,7 @@ DOMT_TEST(a_message_ends_when_the_actor_says_so)
 
 /* Short messages follow one another: a span of time in which another message began does not
  * count. */
-DOMT_TEST(an_answer_in_a_span_ends_its_measure)
+DOMT_TEST(a_span_in_which_an_answer_left_is_not_measured)
 {
     begin_channel_with_rate_and_age(20, 0, 0);
     for (uint32_t i = 0; i < 10; i++) {
@@ -352,14 +352,14 @@ DOMT_TEST(an_answer_in_a_span_ends_its_measure)
     domt_bed_end();
 }
 
-DOMT_TEST(time_in_which_nobody_read_does_not_count)
+DOMT_TEST(time_without_reading_does_not_count_for_the_rate)
 {
     begin_channel_with_rate_and_age(20, 0, 0);
     domt_bed_bring_bytes_and_turn(fd, 'x', 1);
     domt_bed_pass_ms_and_settle(GRACE_MS +
                                 1); /* the span of time that begins after this wait is measured */
-    domi_channel_join_starved(bed->channels[0]);
-    domi_channel_leave_starved(bed->channels[0]);
+    domi_channel_queue_for_receive_buffer(bed->channels[0]);
+    domi_channel_leave_queue_for_buffer(bed->channels[0]);
     domt_bed_pass_ms_and_settle(GRACE_MS + 1);
     /* the span of time in which the channel could not read is not measured */
     ck_assert(domt_bed_is_descriptor_open(fd));

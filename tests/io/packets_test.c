@@ -31,7 +31,8 @@ static void expect_decoded_packets(const domus_stage *stage, const void *options
 
     for (size_t step = 1; step <= size; step += step < 40 ? 1 : step) {
         domt_decoded decoded;
-        domt_decode_pieces(&pipeline, bytes, size, domt_cut_same_size, &step, &decoded, NULL);
+        domt_decode_in_pieces(&pipeline, bytes, size, domt_size_of_next_equal_piece, &step,
+                              &decoded, NULL);
         ck_assert_msg(decoded.size == strlen(packets) &&
                           (decoded.size == 0 || memcmp(decoded.text, packets, decoded.size) == 0),
                       "step %zu: %.*s, not %s", step, (int)decoded.size,
@@ -109,8 +110,9 @@ static int error_of_packet_size(const domus_stage *stage, const void *options, c
     domt_decoded pieces;
 
     memcpy(text, begin, begin_size);
-    domt_decode_pieces(&pipeline, text, all, NULL, NULL, &whole, NULL);
-    domt_decode_pieces(&pipeline, text, all, domt_cut_same_size, &step, &pieces, NULL);
+    domt_decode_in_pieces(&pipeline, text, all, NULL, NULL, &whole, NULL);
+    domt_decode_in_pieces(&pipeline, text, all, domt_size_of_next_equal_piece, &step, &pieces,
+                          NULL);
     ck_assert(domt_decoded_equals(&whole, &pieces));
     ck_assert_uint_eq(whole.count, whole.error == 0 ? 1 : 0);
     int error = whole.error;
@@ -256,7 +258,7 @@ DOMT_TEST(length_begins_a_packet)
     ck_assert_int_eq(error_of_encode(stage, &one, &domus_slice_type, "a", 1), -EOPNOTSUPP);
 }
 
-DOMT_TEST(wrong_lengths_are_refused)
+DOMT_TEST(lengths_too_small_or_too_large_are_refused)
 {
     static const domus_length_options itself = {.width = 2, .counts_itself = true};
     static const domus_length_options eight = {.width = 8, .counts_itself = true};
@@ -322,7 +324,7 @@ DOMT_TEST(packets_of_one_fixed_size_are_decoded)
 }
 
 /* A request that fails ends the channel, with each of these stages but that of lines. */
-DOMT_TEST(other_stages_have_nothing_to_say_about_a_failure)
+DOMT_TEST(stages_other_than_lines_answer_nothing_to_a_failure)
 {
     static const domus_fixed_options three = {.size = 3};
     domus_stage_kit *kit = make_kit_of_stage(&domus_fixed_stage, &three);

@@ -128,7 +128,7 @@ domus_stage_kit *domt_make_parts_kit(const domt_parts *how)
     return kit;
 }
 
-char *domt_copy_output(domus_stage_kit *kit, size_t *ret_size)
+char *domt_copy_output_of_kit(domus_stage_kit *kit, size_t *ret_size)
 {
     const char *output = domus_stage_kit_output(kit, ret_size);
     char *copy = malloc(*ret_size);
@@ -138,7 +138,7 @@ char *domt_copy_output(domus_stage_kit *kit, size_t *ret_size)
     return copy;
 }
 
-void domt_expect_output(domus_stage_kit *kit, const char *text)
+void domt_expect_output_of_kit(domus_stage_kit *kit, const char *text)
 {
     size_t size;
     const char *output = domus_stage_kit_output(kit, &size);
@@ -193,7 +193,7 @@ static void *make_message_in_bare_wire(domus_wire *wire, domus_stage_kind kind,
 
 static const domi_wire_services services = {.make = make_message_in_bare_wire};
 
-domt_bare *domt_bare_new(const domt_parts *how)
+domt_bare *domt_bare_wire_new(const domt_parts *how)
 {
     static domus_pipeline_stage stages[2];
     static const domus_pipeline pipeline = {.stages = stages};
@@ -209,14 +209,14 @@ domt_bare *domt_bare_new(const domt_parts *how)
     return made;
 }
 
-void domt_bare_tell_message_done(domt_bare *bare)
+void domt_bare_wire_tell_message_done(domt_bare *bare)
 {
     domt_release_part(&bare->part);
     bare->part = (domt_part){0};
     ck_assert_int_eq(domi_wire_prepare_next_message(bare->wire), 0);
 }
 
-void domt_bare_free(domt_bare *bare)
+void domt_bare_wire_free(domt_bare *bare)
 {
     domi_wire_free(bare->wire);
     domi_out_remove_all(&bare->out, true);

@@ -56,10 +56,10 @@ domus_stage_kit *domt_make_parts_kit(const domt_parts *how);
 void domt_feed_bytes_to_kit(domus_stage_kit *kit, const char *bytes, size_t size);
 
 /* Returns a copy of all bytes that a kit has for its peer, which the caller frees. */
-char *domt_copy_output(domus_stage_kit *kit, size_t *ret_size);
+char *domt_copy_output_of_kit(domus_stage_kit *kit, size_t *ret_size);
 
 /* Check that a kit has exactly this text for its peer. The text stays there. */
-void domt_expect_output(domus_stage_kit *kit, const char *text);
+void domt_expect_output_of_kit(domus_stage_kit *kit, const char *text);
 
 /* Write a message of `length` bytes, which count up from `first`. Returns its size. */
 size_t domt_write_part(char *to, size_t length, int first);
@@ -80,10 +80,10 @@ typedef struct domt_bare {
     domt_part part; /* the message that was decoded last */
 } domt_bare;
 
-domt_bare *domt_bare_new(const domt_parts *how);
-void domt_bare_free(domt_bare *bare);
+domt_bare *domt_bare_wire_new(const domt_parts *how);
+void domt_bare_wire_free(domt_bare *bare);
 
 /* Tell the wire that its message was handled. */
-void domt_bare_tell_message_done(domt_bare *bare);
+void domt_bare_wire_tell_message_done(domt_bare *bare);
 
 #endif

@@ -25,7 +25,7 @@ static void begin_channels_in_mode(uint32_t count, domt_bed_mode mode)
     bed->mode = mode;
     domt_bed_start();
     for (uint32_t i = 0; i < count; i++)
-        fds[i] = domt_bed_connect_actor(&peers[i]);
+        fds[i] = domt_bed_connect_to_own_actor(&peers[i]);
 }
 
 /* Begin with `count` channels, all with a short idle time-out. */
@@ -36,7 +36,7 @@ static void begin_channels_with_idle_time(uint32_t count, domt_bed_mode mode)
     bed->note_length = 0;
 }
 
-static void end_channels_and_ring(uint32_t count)
+static void take_completions_left_and_end_bed(uint32_t count)
 {
     bed->fake->floods = false;
     while (bed->fake->completions_shown != bed->fake->completions_tail)
@@ -60,7 +60,7 @@ DOMT_TEST(bytes_that_came_during_a_pause_are_reaped_before_anybody_is_idle)
     domt_bed_pass_ms(TIMEOUT_MS + 2); /* nothing came in this time, so all channels are idle */
     domt_bed_settle();
     ck_assert_uint_eq(bed->io.counters.channels_reset, COUNT);
-    end_channels_and_ring(COUNT);
+    take_completions_left_and_end_bed(COUNT);
 }
 
 DOMT_TEST(a_peer_that_read_during_a_pause_has_not_timed_out)
@@ -76,7 +76,7 @@ DOMT_TEST(a_peer_that_read_during_a_pause_has_not_timed_out)
         domt_fake_complete_send(bed->fake, fds[i], PIECE);
     domt_bed_pass_ms(30 * TIMEOUT_MS);
     ck_assert_uint_eq(bed->io.counters.channels_reset, 0);
-    end_channels_and_ring(COUNT);
+    take_completions_left_and_end_bed(COUNT);
 }
 
 /* A thread without free buffers leaves the bytes in the socket, and no receive is armed on it. */
@@ -98,7 +98,7 @@ DOMT_TEST(a_starved_peer_whose_bytes_wait_in_the_socket_is_not_idle)
     domt_bed_pass_ms_and_settle(TIMEOUT_MS + 2);
     domt_bed_expect_calls("A-(-110) ");
     bed->io.buffers_used = bed->config.io.buffers.count - 512;
-    end_channels_and_ring(2);
+    take_completions_left_and_end_bed(2);
 }
 
 /* The actor could not read the peer's bytes, because the mailbox of another actor, which it asks,
@@ -118,7 +118,7 @@ DOMT_TEST(a_peer_whose_bytes_wait_for_its_actor_is_not_idle)
         domi_house_make_ready(&bed->manager, house);
     domt_bed_take_turn();
     domt_bed_expect_calls("A(xxxx) ");
-    end_channels_and_ring(1);
+    take_completions_left_and_end_bed(1);
 }
 
 /* The peer sends, but reads no answers, so it has caused the wait of the bytes in its socket. */
@@ -134,7 +134,7 @@ DOMT_TEST(a_peer_that_takes_no_answers_is_idle_although_it_sends)
     ck_assert_int_eq(send(peers[0], "more", 4, 0), 4);
     domt_bed_pass_ms_and_settle(TIMEOUT_MS + 2);
     ck_assert(!domt_bed_is_descriptor_open(fds[0]));
-    end_channels_and_ring(1);
+    take_completions_left_and_end_bed(1);
 }
 
 /* The channel was closed by its actor, so the bytes in its socket will never be read. */
@@ -148,7 +148,7 @@ DOMT_TEST(a_peer_that_is_being_closed_is_idle_although_it_sends)
     ck_assert_int_eq(send(peers[0], "more", 4, 0), 4);
     domt_bed_pass_ms_and_settle(TIMEOUT_MS + 2);
     ck_assert(!domt_bed_is_descriptor_open(fds[0]));
-    end_channels_and_ring(1);
+    take_completions_left_and_end_bed(1);
 }
 
 /* The completions fill more than one turn: the time-outs wait until all are reaped in the next
@@ -173,7 +173,7 @@ DOMT_TEST(time_outs_wait_for_a_crowd_that_one_turn_cannot_collect)
     domt_bed_take_turn();
     ck_assert_uint_eq(bed->read_bytes, COUNT * PIECE);
     ck_assert_uint_eq(bed->io.counters.channels_reset, 0);
-    end_channels_and_ring(COUNT);
+    take_completions_left_and_end_bed(COUNT);
 }
 
 /* The sockets are asked what is left in them only when all bytes that had arrived are read. */
@@ -200,7 +200,7 @@ DOMT_TEST(a_drain_waits_for_a_crowd_that_one_turn_cannot_collect)
     ck_assert_uint_ge(turns, COUNT / 64 / 2);
     domt_bed_take_turn();
     ck_assert_uint_eq(bed->read_bytes, COUNT * PIECE);
-    end_channels_and_ring(COUNT);
+    take_completions_left_and_end_bed(COUNT);
 }
 
 DOMT_TEST(a_flood_without_end_cannot_hold_a_drain_up_for_ever)
@@ -213,7 +213,7 @@ DOMT_TEST(a_flood_without_end_cannot_hold_a_drain_up_for_ever)
     for (; !domi_io_collect_arrivals_before_drain(&bed->io) && calls < 1000; calls++)
         continue;
     ck_assert_uint_eq(calls, DOMI_POSTPONED_MAX);
-    end_channels_and_ring(1);
+    take_completions_left_and_end_bed(1);
 }
 
 DOMT_TEST(a_flood_without_end_cannot_hold_time_outs_up_for_ever)
@@ -226,12 +226,12 @@ DOMT_TEST(a_flood_without_end_cannot_hold_time_outs_up_for_ever)
     for (int i = 0; i < 100 && bed->channels[0]->state == DOMI_CHANNEL_OPEN; i++)
         domt_bed_take_turn();
     ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_CLOSING);
-    end_channels_and_ring(1);
+    take_completions_left_and_end_bed(1);
 }
 
 /* An enter may run deferred work of the kernel that shows nothing yet; the rest comes with the next
  * enter. */
-DOMT_TEST(an_enter_that_shows_nothing_is_not_the_last)
+DOMT_TEST(enters_go_on_before_a_time_out_although_one_shows_nothing)
 {
     begin_channels_with_idle_time(1, DOMT_BED_DROP);
     bed->fake->defers = true;
@@ -240,7 +240,7 @@ DOMT_TEST(an_enter_that_shows_nothing_is_not_the_last)
     domt_bed_pass_ms(TIMEOUT_MS + 2);
     ck_assert_uint_eq(bed->read_bytes, PIECE);
     ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_OPEN);
-    end_channels_and_ring(1);
+    take_completions_left_and_end_bed(1);
 }
 
 DOMT_TEST(enters_that_never_show_anything_hold_up_no_turn)
@@ -252,7 +252,7 @@ DOMT_TEST(enters_that_never_show_anything_hold_up_no_turn)
     domt_bed_pass_ms(TIMEOUT_MS + 2);
     ck_assert_uint_le(bed->fake->enters, bed->config.io.completion_entries + 10);
     bed->fake->barren = 0;
-    end_channels_and_ring(1);
+    take_completions_left_and_end_bed(1);
 }
 
 /* An enter without a need would be a system call each millisecond. */
@@ -265,7 +265,7 @@ DOMT_TEST(without_a_timer_that_is_due_nothing_is_collected)
     for (int i = 0; i < 50; i++)
         domt_bed_pass_ms(1);
     ck_assert_uint_eq(bed->fake->enters, enters);
-    end_channels_and_ring(1);
+    take_completions_left_and_end_bed(1);
 }
 
 DOMT_SUITE(20)

@@ -46,7 +46,7 @@ static domi_peer_key key_of_address(const char *address)
     return key;
 }
 
-static bool are_counted_as_one(const char *one, const char *other)
+static bool are_addresses_counted_as_one(const char *one, const char *other)
 {
     domi_peers peers;
     domi_peer *first;
@@ -66,20 +66,20 @@ static bool are_counted_as_one(const char *one, const char *other)
 
 DOMT_TEST(an_address_is_ipv4_or_the_half_of_ipv6)
 {
-    ck_assert(are_counted_as_one("192.0.2.1", "192.0.2.1"));
-    ck_assert(!are_counted_as_one("192.0.2.1", "192.0.2.2"));
-    ck_assert(!are_counted_as_one("192.0.2.1", "193.0.2.1"));
-    ck_assert(are_counted_as_one("192.0.2.1", "::ffff:192.0.2.1"));
-    ck_assert(!are_counted_as_one("::ffff:192.0.2.2", "::ffff:192.0.2.1"));
-    ck_assert(are_counted_as_one("2001:db8:1:2::1", "2001:db8:1:2:ffff:ffff:ffff:ffff"));
-    ck_assert(!are_counted_as_one("2001:db8:1:2::1", "2001:db8:1:3::1"));
-    ck_assert(!are_counted_as_one("2001:db8:1:2::1", "2002:db8:1:2::1"));
-    ck_assert(!are_counted_as_one("::2", "0.0.0.0"));
+    ck_assert(are_addresses_counted_as_one("192.0.2.1", "192.0.2.1"));
+    ck_assert(!are_addresses_counted_as_one("192.0.2.1", "192.0.2.2"));
+    ck_assert(!are_addresses_counted_as_one("192.0.2.1", "193.0.2.1"));
+    ck_assert(are_addresses_counted_as_one("192.0.2.1", "::ffff:192.0.2.1"));
+    ck_assert(!are_addresses_counted_as_one("::ffff:192.0.2.2", "::ffff:192.0.2.1"));
+    ck_assert(are_addresses_counted_as_one("2001:db8:1:2::1", "2001:db8:1:2:ffff:ffff:ffff:ffff"));
+    ck_assert(!are_addresses_counted_as_one("2001:db8:1:2::1", "2001:db8:1:3::1"));
+    ck_assert(!are_addresses_counted_as_one("2001:db8:1:2::1", "2002:db8:1:2::1"));
+    ck_assert(!are_addresses_counted_as_one("::2", "0.0.0.0"));
     /* ::1 is an address of this machine, ::2 is a foreign one */
-    ck_assert(!are_counted_as_one("::1", "::2"));
-    ck_assert(are_counted_as_one("unix", "unix"));
-    ck_assert(!are_counted_as_one("unix", "::1"));
-    ck_assert(are_counted_as_one("", ""));
+    ck_assert(!are_addresses_counted_as_one("::1", "::2"));
+    ck_assert(are_addresses_counted_as_one("unix", "unix"));
+    ck_assert(!are_addresses_counted_as_one("unix", "::1"));
+    ck_assert(are_addresses_counted_as_one("", ""));
 }
 
 DOMT_TEST(loopback_and_unix_sockets_are_local)
@@ -115,7 +115,7 @@ DOMT_TEST(an_address_has_its_share_and_no_more)
         domi_peer_key other = key_of_address("198.51.100.1");
         make_table_of_peers(&peers, cases[i].connections_max, cases[i].share, cases[i].local);
         ck_assert(domi_peers_is_any_address_bounded(&peers));
-        ck_assert_uint_eq(domi_peers_max_of_one_address(&peers, &key), cases[i].most);
+        ck_assert_uint_eq(domi_peers_max_connections_of_address(&peers, &key), cases[i].most);
         for (uint32_t n = 0; n < cases[i].most; n++)
             ck_assert_int_eq(domi_peers_count_connection(&peers, &key, &peer), 0);
         ck_assert_int_eq(domi_peers_count_connection(&peers, &key, &none), -EDQUOT);
@@ -135,7 +135,7 @@ DOMT_TEST(an_address_has_its_share_and_no_more)
     }
 }
 
-DOMT_TEST(without_a_bound_nothing_is_kept)
+DOMT_TEST(without_a_bound_no_address_is_kept)
 {
     domi_peers peers;
     domi_peer *peer = (domi_peer *)(uintptr_t)1;
@@ -240,7 +240,7 @@ static int blocks;
 static domi_peers *entered;
 static domi_peer *faster;
 
-static void *allocate_and_count_block(void *context, size_t bytes)
+static void *allocate_and_let_other_count_first(void *context, size_t bytes)
 {
     domi_peer_key key = key_of_address("192.0.2.1");
     domi_peers *peers = entered;
@@ -268,7 +268,7 @@ static void free_and_uncount_block(void *context, void *memory, size_t bytes)
 }
 
 static const domus_allocator counting = {
-    .allocate = allocate_and_count_block,
+    .allocate = allocate_and_let_other_count_first,
     .free = free_and_uncount_block,
     .map = allocate_and_count_pages,
     .unmap = free_and_uncount_block,
@@ -328,7 +328,7 @@ DOMT_TEST(of_two_entries_for_one_address_one_is_given_back)
 }
 
 /* The key does not matter here, even if both addresses fall into one bucket. */
-DOMT_TEST(a_local_address_is_none_of_its_foreign_neighbours)
+DOMT_TEST(a_local_address_is_counted_apart_from_foreign_ones)
 {
     domi_peer_key keys[2] = {key_of_address("::1"), key_of_address("::2")};
     const domi_peers_limits limits = {16, 50, 50};
@@ -358,7 +358,7 @@ static domi_peers shared;
 static _Atomic uint32_t inside[ADDRESSES];
 static _Atomic uint32_t refused;
 
-static void *count_in_and_out_at_random(void *number)
+static void *count_connections_in_and_out_at_random(void *number)
 {
     struct {
         domi_peer *peer;
@@ -391,14 +391,15 @@ static void *count_in_and_out_at_random(void *number)
     return NULL;
 }
 
-DOMT_TEST(threads_agree_on_the_counts)
+DOMT_TEST(threads_that_count_connections_at_once_agree)
 {
     pthread_t threads[THREADS];
 
     make_table_of_peers(&shared, 100, 10, 10);
     for (uintptr_t i = 0; i < THREADS; i++)
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, count_in_and_out_at_random, (void *)i),
-                         0);
+        ck_assert_int_eq(
+            pthread_create(&threads[i], NULL, count_connections_in_and_out_at_random, (void *)i),
+            0);
     for (uintptr_t i = 0; i < THREADS; i++)
         ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
     ck_assert_uint_gt(refused, 0);

@@ -24,7 +24,7 @@ static void begin_channel_with_idle_time(domt_bed_mode mode, uint64_t idle_ms)
 {
     bed->config.channel.idle_timeout_ns = idle_ms * DOMT_BED_MS;
     bed->mode = mode;
-    domt_bed_begin_with_connection(&fd, &peer);
+    domt_bed_start_with_connection(&fd, &peer);
     domt_bed_expect_calls("A+ ");
 }
 
@@ -224,7 +224,7 @@ DOMT_TEST(table_of_queued_pages_finds_each_page)
 
     for (int i = 0; i < PAGES; i++) {
         ck_assert_int_eq(domus_slice_copy(&i, sizeof i, &slices[i]), 0);
-        queued[i] = domi_pages_add_buffer(&pages, slices[i].page);
+        queued[i] = domi_pages_add_buffer_of_page(&pages, slices[i].page);
         ck_assert_ptr_nonnull(queued[i]);
         ck_assert(!domi_pages_has_waiting_slice(&pages, slices[i].page));
         sum += domi_pages_count_waiting_slice(&pages, queued[i]);
@@ -233,16 +233,16 @@ DOMT_TEST(table_of_queued_pages_finds_each_page)
     ck_assert_uint_eq(pages.count, PAGES);
     ck_assert_uint_eq(pages.bytes, sum);
     for (int i = 0; i < PAGES; i++) {
-        ck_assert_ptr_eq(domi_pages_add_buffer(&pages, slices[i].page), queued[i]);
+        ck_assert_ptr_eq(domi_pages_add_buffer_of_page(&pages, slices[i].page), queued[i]);
         ck_assert_uint_eq(domi_pages_count_waiting_slice(&pages, queued[i]), 0);
         ck_assert_uint_eq(domi_pages_uncount_waiting_slice(&pages, queued[i]), 0);
-        domi_pages_remove_buffer(&pages, queued[i]);
+        domi_pages_remove_buffer_of_page(&pages, queued[i]);
     }
     ck_assert_uint_eq(pages.bytes, sum);
     for (int i = PAGES - 1; i >= 0; i--) {
         ck_assert_uint_eq(domi_pages_uncount_waiting_slice(&pages, queued[i]),
                           domi_page_bytes_of_memory(slices[i].page));
-        domi_pages_remove_buffer(&pages, queued[i]);
+        domi_pages_remove_buffer_of_page(&pages, queued[i]);
         ck_assert(!domi_pages_has_waiting_slice(&pages, slices[i].page));
         domus_slice_free(slices[i]);
     }
@@ -260,14 +260,14 @@ DOMT_TEST(table_of_queued_pages_without_memory_keeps_its_pages)
     /* the allocation of the table fails first, then that of the page */
     for (int64_t n = 0; n < 2; n++) {
         domi_memory_fail_allocation_after(n, 0);
-        ck_assert_ptr_null(domi_pages_add_buffer(&pages, slices[0].page));
+        ck_assert_ptr_null(domi_pages_add_buffer_of_page(&pages, slices[0].page));
         domi_memory_fail_allocation_after(-1, 0);
         ck_assert_uint_eq(pages.count, 0);
     }
     for (int i = 0; i < 40; i++) {
         if (i == 16)
             domi_memory_fail_allocation_after(0, 0); /* the table cannot grow, and stays as it is */
-        queued[i] = domi_pages_add_buffer(&pages, slices[i].page);
+        queued[i] = domi_pages_add_buffer_of_page(&pages, slices[i].page);
         domi_memory_fail_allocation_after(-1, 0);
         ck_assert_ptr_nonnull(queued[i]);
         if (i == 16)
@@ -275,15 +275,15 @@ DOMT_TEST(table_of_queued_pages_without_memory_keeps_its_pages)
     }
     ck_assert_uint_gt(pages.lists_count, 16);
     for (int i = 0; i < 40; i++) {
-        ck_assert_ptr_eq(domi_pages_add_buffer(&pages, slices[i].page), queued[i]);
-        domi_pages_remove_buffer(&pages, queued[i]);
-        domi_pages_remove_buffer(&pages, queued[i]);
+        ck_assert_ptr_eq(domi_pages_add_buffer_of_page(&pages, slices[i].page), queued[i]);
+        domi_pages_remove_buffer_of_page(&pages, queued[i]);
+        domi_pages_remove_buffer_of_page(&pages, queued[i]);
         domus_slice_free(slices[i]);
     }
     domi_pages_free_table(&pages);
 }
 
-DOMT_TEST(small_slice_of_a_page_counts_as_mostly_others)
+DOMT_TEST(small_slice_of_a_large_page_is_better_copied)
 {
     static char bytes[8 * 20000];
     domus_slice whole, part;
@@ -308,14 +308,14 @@ DOMT_TEST(small_slice_of_a_page_counts_as_mostly_others)
 
 /* --- channels --------------------------------------------------------------------------------- */
 
-static void begin_channels_with_bound(uint64_t queue_max)
+static void begin_channels_with_queue_bound(uint64_t queue_max)
 {
     bed->mode = DOMT_BED_DROP;
     bed->config.io.buffers.size_bytes = 1024;
     domt_bed_start();
     domi_io_set_memory_shortage(&bed->io, &(domi_io_pressure){.queue_max = queue_max});
     for (int i = 0; i < CHANNELS; i++)
-        (void)domt_bed_connect_actor(NULL);
+        (void)domt_bed_connect_to_own_actor(NULL);
     domt_bed_settle();
 }
 
@@ -341,9 +341,9 @@ static domus_slice make_large_slice(void)
     return value;
 }
 
-DOMT_TEST(a_page_counts_once_on_its_thread)
+DOMT_TEST(a_page_in_several_queues_counts_once_on_its_thread)
 {
-    begin_channels_with_bound(UINT64_C(1) << 30);
+    begin_channels_with_queue_bound(UINT64_C(1) << 30);
     domus_slice value = make_large_slice();
     uint64_t page = domi_page_bytes_of_memory(value.page);
 
@@ -364,9 +364,9 @@ DOMT_TEST(a_page_counts_once_on_its_thread)
 }
 
 /* A part of a page that waits in a queue keeps the whole page. */
-DOMT_TEST(a_page_counts_as_a_whole)
+DOMT_TEST(a_queued_part_of_a_page_counts_as_the_whole_page)
 {
-    begin_channels_with_bound(UINT64_C(1) << 30);
+    begin_channels_with_queue_bound(UINT64_C(1) << 30);
     domus_slice value = make_large_slice();
     domus_slice part = value;
 
@@ -384,7 +384,7 @@ DOMT_TEST(a_page_counts_as_a_whole)
  * short answers have half of the bound for themselves, and other writes are refused. */
 DOMT_TEST(a_page_larger_than_the_bound_silences_nobody)
 {
-    begin_channels_with_bound(VALUE / 2);
+    begin_channels_with_queue_bound(VALUE / 2);
     domus_slice value = make_large_slice();
     domus_slice other = make_large_slice();
 
@@ -407,7 +407,7 @@ DOMT_TEST(a_page_larger_than_the_bound_silences_nobody)
 DOMT_TEST(large_slice_leaves_half_of_queue_bound)
 {
     enum { BOUND = 20000 };
-    begin_channels_with_bound(BOUND);
+    begin_channels_with_queue_bound(BOUND);
     domus_slice value = make_large_slice();
     uint64_t before;
     int result = 0;
@@ -436,7 +436,7 @@ DOMT_TEST(large_slice_leaves_half_of_queue_bound)
 #define HOUR_S 3600u
 
 /* A stranger who makes a resource run out again and again does not fill the log. */
-DOMT_TEST(shortage_that_returns_is_told_over_later)
+DOMT_TEST(shortage_that_returns_again_and_again_logs_few_lines)
 {
     const uint64_t second = UINT64_C(1000000000);
     domi_shortage shortage = {0};

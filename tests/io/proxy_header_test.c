@@ -144,7 +144,7 @@ static bool is_complete_header(const char *bytes, size_t size, size_t cut)
 }
 
 /* Each byte of each header is replaced by each other value. */
-DOMT_TEST(header_with_any_byte_changed_is_judged_right)
+DOMT_TEST(header_with_a_changed_byte_in_its_begin_is_refused)
 {
     char bytes[1024];
 
@@ -162,7 +162,7 @@ DOMT_TEST(header_with_any_byte_changed_is_judged_right)
     }
 }
 
-DOMT_TEST(random_bytes_behind_a_valid_begin_are_judged)
+DOMT_TEST(random_bytes_behind_a_valid_begin_give_a_sound_result)
 {
     domi_random random;
     char bytes[512];

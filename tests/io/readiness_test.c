@@ -29,7 +29,7 @@ static void open_epoll_ring(void)
 
     close(next);
     domt_backend = &domi_backend_epoll;
-    domt_ring_begin_with_pair(ends);
+    domt_ring_begin_with_socket_pair(ends);
     epoll_fd = next;
 }
 
@@ -103,7 +103,7 @@ DOMT_TEST(a_completion_is_shown_by_an_enter_alone)
     enter_ring_without_wait();
     ck_assert(domt_backend->ready(domt_ring));
     domt_ring_expect_completion(3, 1, 0);
-    domt_ring_close_all();
+    domt_ring_close_with_all_sockets();
 }
 
 /* A thread that spins calls pending(), which asks the kernel; the enter that follows need not ask
@@ -119,7 +119,7 @@ DOMT_TEST(pending_looks_for_completions_in_the_kernel)
     ck_assert(!domt_backend->ready(domt_ring));
     ck_assert_uint_eq(count_completions_of_enter(5), 1);
     ck_assert(!domt_backend->pending(domt_ring));
-    domt_ring_close_all();
+    domt_ring_close_with_all_sockets();
 }
 
 DOMT_TEST(a_registration_stays_for_the_next_receive_and_ends_when_nobody_wants_it)
@@ -145,7 +145,7 @@ DOMT_TEST(a_registration_stays_for_the_next_receive_and_ends_when_nobody_wants_i
     domt_ring_expect_no_completion();
     /* the socket is unregistered, or the hang-up would be reported for ever */
     ck_assert_uint_eq(registered_events_of(ends[0]), 0);
-    domt_ring_close_all();
+    domt_ring_close_with_all_sockets();
 }
 
 DOMT_TEST(only_a_send_to_a_full_socket_waits)
@@ -179,7 +179,7 @@ DOMT_TEST(only_a_send_to_a_full_socket_waits)
         has_failed |= completion.user_data == 3 && completion.result < 0;
     }
     ck_assert(has_failed);
-    domt_ring_close_all();
+    domt_ring_close_with_all_sockets();
 }
 
 /* A descriptor on which many bytes wait does not hold up the others. */
@@ -198,7 +198,7 @@ DOMT_TEST(an_enter_takes_a_bounded_number_of_pieces)
     enter_ring_without_wait();
     ck_assert_uint_eq(domt_backend->reap(domt_ring, completions, 32), 9);
     ck_assert_uint_eq(count_completions_of_enter(5), 4);
-    domt_ring_close_all();
+    domt_ring_close_with_all_sockets();
 }
 
 /* One enter brings many pieces, and all but the last of them fill their buffers. */
@@ -222,7 +222,7 @@ DOMT_TEST(pieces_of_one_enter_come_in_order_with_their_sizes)
         ck_assert_mem_eq(domt_ring_memory[completions[i].buffer], bytes + at, (size_t)size);
         at += (size_t)size;
     }
-    domt_ring_close_all();
+    domt_ring_close_with_all_sockets();
 }
 
 DOMT_TEST(an_enter_accepts_a_bounded_number_of_connections)
@@ -247,10 +247,10 @@ DOMT_TEST(an_enter_accepts_a_bounded_number_of_connections)
     domt_ring_expect_completion(9, -EINVAL, 0);
     domt_backend->forget(domt_ring, listener);
     close(listener);
-    domt_ring_close_all();
+    domt_ring_close_with_all_sockets();
 }
 
-DOMT_TEST(buffers_are_used_when_they_are_published)
+DOMT_TEST(given_buffers_are_used_only_when_they_are_published)
 {
     open_epoll_ring();
     domt_backend->receive(domt_ring, ends[0], false, 5);
@@ -267,7 +267,7 @@ DOMT_TEST(buffers_are_used_when_they_are_published)
     ck_assert_int_eq(completion.result, 4);
     ck_assert_uint_eq(completion.buffer, 3);
     ck_assert_int_eq(memcmp(domt_ring_memory[3], "more", 4), 0);
-    domt_ring_close_all();
+    domt_ring_close_with_all_sockets();
 }
 
 DOMT_TEST(a_cancel_completes_before_what_it_ends)
@@ -292,11 +292,11 @@ DOMT_TEST(a_cancel_completes_before_what_it_ends)
     /* no operation was ever begun on this descriptor */
     domt_backend->cancel(domt_ring, 1000, 5, 7);
     domt_ring_expect_completion(7, -ENOENT, 0);
-    domt_ring_close_all();
+    domt_ring_close_with_all_sockets();
 }
 
 /* A user may close a descriptor as soon as nothing waits for it, and its number is used again. */
-DOMT_TEST(polls_of_one_shot_rely_on_nothing_that_was_told)
+DOMT_TEST(a_one_shot_poll_holds_for_a_descriptor_used_again)
 {
     int fd = eventfd(0, EFD_CLOEXEC);
 
@@ -322,7 +322,7 @@ DOMT_TEST(polls_of_one_shot_rely_on_nothing_that_was_told)
     close(fd);
     domt_backend->poll_once(domt_ring, fd, POLLIN, 1);
     domt_ring_expect_completion(1, -EBADF, 0);
-    domt_ring_close_all();
+    domt_ring_close_with_all_sockets();
 }
 
 DOMT_TEST(a_file_is_always_ready_and_no_socket)
@@ -340,7 +340,7 @@ DOMT_TEST(a_file_is_always_ready_and_no_socket)
     domt_backend->receive(domt_ring, -1, false, 3);
     domt_ring_expect_completion(3, -EBADF, 0);
     close(fd);
-    domt_ring_close_all();
+    domt_ring_close_with_all_sockets();
 }
 
 /* A forked process may still have the socket, so closing it here would not end its registration. */
@@ -365,7 +365,7 @@ DOMT_TEST(a_forgotten_descriptor_is_not_reported)
     ck_assert_uint_eq(completion.user_data, 6);
     ck_assert_int_eq(completion.result, 5);
     close(kept);
-    domt_ring_close_all();
+    domt_ring_close_with_all_sockets();
 }
 
 DOMT_TEST(more_completions_than_the_queue_holds_are_kept_in_order)
@@ -379,7 +379,7 @@ DOMT_TEST(more_completions_than_the_queue_holds_are_kept_in_order)
         domt_backend->cancel(domt_ring, 7, 99, i);
     for (uint64_t i = 1; i <= 300; i++)
         domt_ring_expect_completion(i, -ENOENT, 0);
-    domt_ring_close_all();
+    domt_ring_close_with_all_sockets();
 }
 
 /* Completions that are lost for lack of memory end the ring, and an operation without memory
@@ -402,7 +402,7 @@ DOMT_TEST(without_memory_an_operation_fails_or_the_ring_does)
     ck_assert_int_eq(domt_backend->enter(domt_ring, 1, 0), -ENOMEM);
     domt_backend->receive(domt_ring, ends[0], false, 5);
     ck_assert_int_eq(domt_backend->enter(domt_ring, 0, 0), -ENOMEM);
-    domt_ring_close_all();
+    domt_ring_close_with_all_sockets();
 }
 
 /* Kernels before 5.11 wait in whole milliseconds, and a wait must never be too short. */
@@ -418,7 +418,7 @@ DOMT_TEST(a_wait_without_epoll_pwait2_is_rounded_up)
         ck_assert_uint_ge(domt_now_ns() - from_ns, 20 * DOMT_MS + 1);
         ck_assert_int_eq(domt_deny_system_call(SYS_epoll_pwait2, ENOSYS), 0);
     }
-    domt_ring_close_all();
+    domt_ring_close_with_all_sockets();
 }
 
 /* A gathered send keeps its list of pieces while it is queued, and not while it waits for room. */
@@ -447,7 +447,7 @@ DOMT_TEST(a_gathered_send_that_waits_is_begun_again)
     domt_ring_expect_no_completion();
     /* the peer has got no bytes of the send that has failed */
     ck_assert_int_eq(recv(ends[1], bytes, sizeof bytes, MSG_DONTWAIT), -1);
-    domt_ring_close_all();
+    domt_ring_close_with_all_sockets();
 }
 
 DOMT_SUITE(20)

@@ -15,7 +15,7 @@ static int fd, peer;
 static void begin_channel_in_mode(domt_bed_mode mode)
 {
     bed->mode = mode;
-    domt_bed_begin_with_connection(&fd, &peer);
+    domt_bed_start_with_connection(&fd, &peer);
     domt_bed_expect_calls("A+ ");
 }
 
@@ -38,7 +38,7 @@ static void bring_pieces_turn_by_turn(uint32_t count, uint32_t size)
 
 /* An overflow of the completion queue ends a multishot receive with valid data and without the flag
  * MORE: the data count, and only MORE says whether the receive has to be armed again. */
-DOMT_TEST(whether_more_comes_decides_the_re_arm_never_the_result)
+DOMT_TEST(receive_is_armed_again_by_the_flag_more_not_by_the_result)
 {
     static const int no_end[] = {-EINTR, -EAGAIN, -ECANCELED};
 
@@ -60,7 +60,7 @@ DOMT_TEST(whether_more_comes_decides_the_re_arm_never_the_result)
     domt_bed_end();
 }
 
-DOMT_TEST(the_peers_end_is_not_armed_again)
+DOMT_TEST(receive_is_not_armed_again_after_the_peers_end)
 {
     bed->ignore_end = true; /* on_end keeps the channel half open */
     begin_channel_in_mode(DOMT_BED_DROP);
@@ -79,7 +79,7 @@ DOMT_TEST(the_starved_are_fed_in_order_when_buffers_return)
 
     begin_channel_in_mode(DOMT_BED_DROP);
     for (int i = 0; i < 3; i++)
-        fds[i] = domt_bed_connect_actor(&peers[i]);
+        fds[i] = domt_bed_connect_to_own_actor(&peers[i]);
     bed->io.buffers_used = bed->io.config->io.buffers.count;
     for (int i = 0; i < 3; i++)
         domt_fake_end_receive(bed->fake, fds[(i + 1) % 3], -ENOBUFS);
@@ -103,7 +103,7 @@ DOMT_TEST(the_starved_are_fed_in_order_when_buffers_return)
     domt_bed_end();
 }
 
-DOMT_TEST(running_out_of_buffers_loses_nothing)
+DOMT_TEST(running_out_of_receive_buffers_loses_no_bytes)
 {
     char bytes[64 + 1];
 
@@ -175,7 +175,7 @@ DOMT_TEST(a_crowd_that_holds_its_shares_starves_nobody)
 
     begin_channel_in_mode(DOMT_BED_KEEP);
     for (int i = 0; i < CROWD; i++)
-        fds[i] = domt_bed_connect_actor(&peers[i]);
+        fds[i] = domt_bed_connect_to_own_actor(&peers[i]);
     for (int i = 0; i < CROWD; i++) {
         for (int piece = 0; piece < 4; piece++)
             domt_bed_bring_bytes_and_turn(fds[i], 'x', 100);
@@ -288,7 +288,7 @@ DOMT_TEST(buffer_of_a_channel_that_has_ended_is_not_held_by_the_next_in_its_slot
     domi_channel_end_at_once(bed->channels[0], -ECONNRESET, true);
     domt_bed_settle();
     ck_assert_uint_eq(bed->closed, 1);
-    fd = domt_bed_connect_actor(&peer);
+    fd = domt_bed_connect_to_own_actor(&peer);
     ck_assert_uint_eq(bed->channels[1]->slot, slot);
     bring_pieces_turn_by_turn(1, 100);
     ck_assert_uint_eq(bed->channels[1]->held, 1);
@@ -316,7 +316,7 @@ DOMT_TEST(after_a_close_bytes_are_read_and_thrown_away)
     domt_bed_end();
 }
 
-DOMT_TEST(a_buffer_that_came_with_nothing_goes_back)
+DOMT_TEST(a_buffer_that_came_without_bytes_is_given_back)
 {
     begin_channel_in_mode(DOMT_BED_DROP);
     domt_op *op = domt_fake_find_operation(bed->fake, DOMT_RECEIVE, fd);
@@ -337,7 +337,7 @@ DOMT_TEST(few_completions_per_poll_keep_the_order)
 
     bed->config.io.completions_per_poll = 3;
     begin_channel_in_mode(DOMT_BED_DROP);
-    int other = domt_bed_connect_actor(&other_peer);
+    int other = domt_bed_connect_to_own_actor(&other_peer);
     for (int i = 0; i < 4; i++) {
         char byte = (char)('0' + i);
         ck_assert(domt_fake_complete_receive(bed->fake, fd, &byte, 1, true));
@@ -382,7 +382,7 @@ DOMT_TEST(buffer_of_a_channel_that_is_gone_is_no_other_channels)
     domi_channel_end_at_once(bed->channels[0], -EPROTO, true);
     domt_bed_settle();
     bed->io.slots[slot].generation = generation + DOMI_OP_GENERATION_MASK + 1;
-    int next = domt_bed_connect_actor(&next_peer);
+    int next = domt_bed_connect_to_own_actor(&next_peer);
     ck_assert_uint_eq(bed->channels[1]->slot, slot);
     domt_bed_bring_bytes_and_turn(next, 'x', 1);
     ck_assert_uint_eq(bed->channels[1]->held, 1);

@@ -57,13 +57,13 @@ void domt_ring_begin_with_buffers(void)
 static int paired[64]; /* the sockets of domt_make_socket_pair() that are open */
 static uint32_t paired_count;
 
-void domt_ring_begin_with_pair(int ends[2])
+void domt_ring_begin_with_socket_pair(int ends[2])
 {
     domt_ring_begin_with_buffers();
     domt_make_socket_pair(ends);
 }
 
-void domt_ring_close_all(void)
+void domt_ring_close_with_all_sockets(void)
 {
     while (paired_count != 0)
         domt_close_socket(paired[paired_count - 1]);
@@ -171,7 +171,7 @@ void domt_send_text_to_socket(int fd, const char *text)
     ck_assert_int_eq(send_without_ring(fd, text, (uint32_t)strlen(text)), (int)strlen(text));
 }
 
-int domt_take(int fd, void *data, uint32_t size)
+int domt_receive_from_socket(int fd, void *data, uint32_t size)
 {
     if (domt_backend->is_simulated) {
         domi_net_advance_time(net, net->now_ns);
@@ -192,7 +192,7 @@ int64_t domt_fill_socket(int fd)
     return sum;
 }
 
-void domt_finish_socket(int fd)
+void domt_end_sending_of_socket(int fd)
 {
     ck_assert_int_eq(domt_backend->sockets->shutdown(domt_ring, fd, SHUT_WR), 0);
 }

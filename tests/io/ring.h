@@ -20,10 +20,10 @@ extern char domt_ring_memory[DOMT_RING_BUFFERS][DOMT_RING_BUFFER_SIZE];
 /* Open the ring with places for so many operations and completions, and do not start it. */
 void domt_ring_open_unstarted(uint32_t entries, uint32_t completions);
 
-/* Open the ring, start it, and give it all buffers; domt_ring_begin_with_pair() also makes a pair
- * of sockets. */
+/* Open the ring, start it, and give it all buffers; domt_ring_begin_with_socket_pair() also makes a
+ * pair of sockets. */
 void domt_ring_begin_with_buffers(void);
-void domt_ring_begin_with_pair(int ends[2]);
+void domt_ring_begin_with_socket_pair(int ends[2]);
 void domt_ring_give_all_buffers(void);
 
 /* Wait for the next completion; a completion that is missing fails the test here. */
@@ -33,7 +33,7 @@ domi_completion domt_ring_next_completion(void);
 void domt_ring_expect_completion(uint64_t user_data, int32_t result, uint16_t flags);
 
 /* Close the ring, and the sockets of domt_make_socket_pair() that are open. */
-void domt_ring_close_all(void);
+void domt_ring_close_with_all_sockets(void);
 
 /* Check that no completion comes for 10 ms. */
 void domt_ring_expect_no_completion(void);
@@ -48,13 +48,13 @@ void domt_ring_use_simulated_network(void);
 uint64_t domt_ring_now_ns(void);
 
 /* Two connected Unix sockets, and the actions of a peer at one of them, which use no ring.
- * domt_take() returns the number of bytes that it has received, or a negative errno.
+ * domt_receive_from_socket() returns the number of bytes that it has received, or a negative errno.
  * domt_fill_socket() sends until the socket is full, and returns how many bytes it took. */
 void domt_make_socket_pair(int ends[2]);
 void domt_send_text_to_socket(int fd, const char *text);
-int domt_take(int fd, void *data, uint32_t size);
+int domt_receive_from_socket(int fd, void *data, uint32_t size);
 int64_t domt_fill_socket(int fd);
-void domt_finish_socket(int fd);
+void domt_end_sending_of_socket(int fd);
 void domt_close_socket(int fd);
 
 #endif

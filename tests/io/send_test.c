@@ -24,7 +24,7 @@ static int fd, peer;
 
 static void begin_channel(void)
 {
-    domt_bed_begin_with_connection(&fd, &peer);
+    domt_bed_start_with_connection(&fd, &peer);
     domt_bed_expect_calls("A+ ");
 }
 
@@ -84,7 +84,7 @@ static uint32_t count_outbound_buffers(void)
     return count;
 }
 
-static uint64_t memory_of_outbound(void)
+static uint64_t memory_of_outbound_buffers(void)
 {
     uint64_t sum = 0;
 
@@ -101,7 +101,7 @@ DOMT_TEST(small_writes_are_copied_together)
     begin_channel();
     for (int i = 0; i < 200; i++) {
         ck_assert_int_eq(write_bytes_on_channel((char)('a' + i % 26), 16), 0);
-        ck_assert_uint_eq(bed->channels[0]->cost, memory_of_outbound());
+        ck_assert_uint_eq(bed->channels[0]->cost, memory_of_outbound_buffers());
         ck_assert_uint_eq(domi_counter_read(&bed->io.queued), bed->channels[0]->cost);
         if (i == 1) { /* the piece that holds two writes takes little memory */
             ck_assert_uint_eq(count_outbound_buffers(), 1);
@@ -119,13 +119,13 @@ DOMT_TEST(small_writes_are_copied_together)
     for (int i = 0; i < 5000; i++) /* when many bytes are queued, a piece of copies has 4 KiB */
         ck_assert_int_eq(write_bytes_on_channel('z', 16), 0);
     ck_assert_uint_le(count_outbound_buffers(), 21);
-    ck_assert_uint_eq(bed->channels[0]->cost, memory_of_outbound());
+    ck_assert_uint_eq(bed->channels[0]->cost, memory_of_outbound_buffers());
     ck_assert_uint_lt(bed->channels[0]->cost, 21 * 4200);
     domt_bed_end();
 }
 
 /* Writes are not joined to a buffer that the kernel reads, or of which it has read a part. */
-DOMT_TEST(small_writes_leave_a_send_in_flight_alone)
+DOMT_TEST(small_writes_are_not_joined_to_a_send_in_flight)
 {
     begin_channel();
     for (int i = 0; i < 3; i++)
@@ -400,7 +400,7 @@ static const domus_behaviour owning = {
     .name = "owning", .kind = DOMUS_CHANNELS, .on = rows, .channel = &line};
 static const domus_behaviour state = {.name = "state", .on = rows};
 
-static void begin_channel_with_later(void)
+static void begin_channel_that_uses_later(void)
 {
     gathered = events = again = 0;
     domt_bed_start();
@@ -415,9 +415,9 @@ static void put_gather_notice(domus_address to)
     ck_assert_int_eq(domt_bed_put_message(to, DOMI_NOTICE, &gather_type, NULL), 0);
 }
 
-DOMT_TEST(several_calls_bring_one_event_before_the_sends)
+DOMT_TEST(several_calls_of_later_bring_one_event_before_the_sends)
 {
-    begin_channel_with_later();
+    begin_channel_that_uses_later();
     for (int i = 0; i < 3; i++)
         put_gather_notice(address);
     domt_bed_take_turn();
@@ -438,9 +438,9 @@ DOMT_TEST(several_calls_bring_one_event_before_the_sends)
 }
 
 /* An actor that always asks again gets one event in each phase 2, and the thread does not sleep. */
-DOMT_TEST(event_that_asks_again_waits_for_the_next_phase)
+DOMT_TEST(later_event_that_asks_again_waits_for_the_next_phase_2)
 {
-    begin_channel_with_later();
+    begin_channel_that_uses_later();
     again = 3;
     put_gather_notice(owner);
     for (uint32_t i = 1; i <= 4; i++) {
@@ -454,12 +454,12 @@ DOMT_TEST(event_that_asks_again_waits_for_the_next_phase)
 }
 
 /* The actor has ended before its event: the next actor in the slot does not get the event. */
-DOMT_TEST(event_of_an_actor_that_has_ended_is_dropped)
+DOMT_TEST(later_event_of_an_actor_that_has_ended_is_dropped)
 {
     domus_address one;
     domus_address next;
 
-    begin_channel_with_later();
+    begin_channel_that_uses_later();
     one = domt_bed_spawn_actor(&owning, NULL);
     domt_bed_take_turn();
     put_gather_notice(one);
@@ -478,11 +478,11 @@ DOMT_TEST(event_of_an_actor_that_has_ended_is_dropped)
     domt_bed_end();
 }
 
-DOMT_TEST(state_actor_is_refused)
+DOMT_TEST(later_of_a_state_actor_is_refused)
 {
     domus_address one;
 
-    begin_channel_with_later();
+    begin_channel_that_uses_later();
     one = domt_bed_spawn_actor(&state, NULL);
     domt_bed_take_turn();
     put_gather_notice(one);

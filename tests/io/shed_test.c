@@ -30,7 +30,7 @@ static void begin_channels_and_peers(uint32_t channels)
     domt_bed_start();
     bed->io.shared = &shared;
     for (count = 0; count < channels; count++) {
-        fds[count] = domt_bed_connect_actor(&peers[count]);
+        fds[count] = domt_bed_connect_to_own_actor(&peers[count]);
         bed->note_length = 0;
     }
 }
@@ -77,7 +77,7 @@ static void expect_deaf_channel_reset_in_time(void)
     domt_bed_expect_calls("A-(-105) ");
 }
 
-DOMT_TEST(the_worst_are_reset_first_and_no_more_than_must_be)
+DOMT_TEST(the_worst_channels_are_reset_first_and_no_more_than_must_be)
 {
     begin_channels_and_peers(5);
     queue_bytes_on_channel(0, 1000);
@@ -195,7 +195,7 @@ DOMT_TEST(a_channel_that_was_closed_and_still_sends_is_reset_too)
 
 /* Bytes that the kernel holds for a peer do not show that the peer takes any; only a falling number
  * of them does. */
-DOMT_TEST(bytes_that_the_peer_acknowledges_count)
+DOMT_TEST(a_peer_that_acknowledges_bytes_of_the_kernel_is_not_deaf)
 {
     static char bytes[65536];
 
@@ -222,7 +222,7 @@ DOMT_TEST(bytes_that_the_peer_acknowledges_count)
 
 /* Where the kernel's socket buffers count as own memory, a channel can be reset for these bytes
  * alone. */
-DOMT_TEST(socket_buffers_are_held_where_they_are_counted)
+DOMT_TEST(bytes_of_socket_buffers_count_where_they_are_own_memory)
 {
     static char bytes[65536];
 
@@ -277,7 +277,7 @@ DOMT_TEST(the_worst_of_many_channels_are_found)
 
 /* The bound of queued bytes is reached, but the library is within its budget, so nothing is
  * reset. */
-DOMT_TEST(when_the_bound_is_reached_room_is_made_for_others)
+DOMT_TEST(a_channel_is_reset_at_the_bound_of_queued_bytes)
 {
     begin_channels_and_peers(4);
     domi_io_set_memory_shortage(&bed->io, &(domi_io_pressure){.queue_max = 100000});

@@ -127,7 +127,7 @@ DOMT_TEST(an_address_beyond_its_share_is_reset_and_the_others_are_served)
     end_listening();
 }
 
-DOMT_TEST(without_the_key_loopback_has_no_bound)
+DOMT_TEST(without_a_local_bound_loopback_takes_all_connections)
 {
     begin_listening(20, 100);
     for (int i = 0; i < 10; i++)
@@ -140,7 +140,7 @@ DOMT_TEST(without_the_key_loopback_has_no_bound)
 
 /* If connections that wait for room did not count, one address would fill their queue, and the
  * others would come after it. */
-DOMT_TEST(connections_that_wait_for_room_count_as_well)
+DOMT_TEST(connections_that_wait_for_room_count_for_their_address)
 {
     begin_listening(2, 100);
     peers.local_max = 2;
@@ -192,7 +192,7 @@ DOMT_TEST(a_connection_that_cannot_be_adopted_counts_no_longer)
     begin_listening(10, 20);
     domt_bed_make_connection_from(1, &ours, &peer);
     domt_fake_complete_operation(bed->fake, find_accept_operation(), ours, DOMI_MORE);
-    (void)domi_io_enter_if_useful(&bed->io);
+    (void)domi_io_enter_ring_if_useful(&bed->io);
     (void)domi_io_reap_completions(&bed->io);
     ck_assert_uint_eq(peers.count, 1);
     domi_memory_fail_allocation_after(0, 1);
@@ -205,7 +205,7 @@ DOMT_TEST(a_connection_that_cannot_be_adopted_counts_no_longer)
     end_listening();
 }
 
-static void complete_accept_with(int ours)
+static void complete_accept_with_socket(int ours)
 {
     domt_fake_complete_operation(bed->fake, find_accept_operation(), ours, DOMI_MORE);
     domt_bed_take_turn();
@@ -213,7 +213,7 @@ static void complete_accept_with(int ours)
 }
 
 /* Two connections of each address are served, and the third one is reset. */
-DOMT_TEST(addresses_of_every_family_are_told)
+DOMT_TEST(addresses_of_every_family_have_their_share_and_are_logged)
 {
     int ends[2][2];
 
@@ -228,7 +228,7 @@ DOMT_TEST(addresses_of_every_family_are_told)
         ck_assert_int_eq(getsockname(at, (struct sockaddr *)&to, &size), 0);
         int peer = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
         ck_assert_int_eq(connect(peer, (struct sockaddr *)&to, size), 0);
-        complete_accept_with(accept(at, NULL, NULL));
+        complete_accept_with_socket(accept(at, NULL, NULL));
         ck_assert_int_eq(is_peer_reset(peer), i == 2);
         close(at);
         if (i == 2)
@@ -237,7 +237,7 @@ DOMT_TEST(addresses_of_every_family_are_told)
     }
     for (int i = 0; i < 2; i++) {
         ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends[i]), 0);
-        complete_accept_with(ends[i][0]);
+        complete_accept_with_socket(ends[i][0]);
         ck_assert(is_peer_served(ends[i][1]));
     }
     ck_assert_int_eq(bed->channels[bed->opened - 1]->peer->key.family, AF_UNIX);
@@ -295,7 +295,7 @@ DOMT_TEST(a_greedy_address_is_told_once_when_it_begins_and_when_it_is_over)
     end_listening();
 }
 
-DOMT_TEST(the_most_connections_are_told_when_they_are_reached_and_when_there_is_room)
+DOMT_TEST(reached_limit_of_connections_is_logged_and_when_it_is_over)
 {
     begin_listening(2, 100);
     (void)bring_connection_from_host(1);

@@ -322,7 +322,7 @@ static int fd, peer;
 static domus_address begin_proxied_line(const domus_behaviour *owner)
 {
     domt_lines_begin_bed(owner);
-    domus_address line = domt_lines_connect_line_by(true, &fd, &peer);
+    domus_address line = domt_lines_connect_line_maybe_proxied(true, &fd, &peer);
     domt_lines_expect_calls("");
     return line;
 }
@@ -338,7 +338,7 @@ static void expect_line_ended_uncalled(void)
     domt_lines_expect_calls("zs "); /* only the owner's on_stop was called */
 }
 
-DOMT_TEST(messages_wait_until_the_header_is_done)
+DOMT_TEST(messages_of_a_proxied_line_wait_for_the_proxy_header)
 {
     static const domus_behaviour *const owners[] = {&domt_owner_of_lines, &domt_owner_of_sharing};
     static const char *const expected[] = {"am ao an an ar ", "zo zn zn zr "};
@@ -358,7 +358,7 @@ DOMT_TEST(messages_wait_until_the_header_is_done)
 
 /* on_open comes in the first turn after the proxy's header, also if no byte of the client has
  * come. */
-DOMT_TEST(actor_begins_with_the_header_and_not_with_the_first_byte)
+DOMT_TEST(actor_begins_with_the_proxy_header_not_with_the_first_byte)
 {
     domus_address line = begin_proxied_line(&domt_owner_of_lines);
 
@@ -370,7 +370,7 @@ DOMT_TEST(actor_begins_with_the_header_and_not_with_the_first_byte)
 }
 
 /* The messages that wait for the actor become dead letters. */
-DOMT_TEST(connection_without_a_header_ends_without_a_function)
+DOMT_TEST(connection_without_a_proxy_header_calls_no_function)
 {
     for (int i = 0; i < 6; i++) {
         domus_address line = begin_proxied_line(&domt_owner_of_lines);

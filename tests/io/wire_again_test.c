@@ -18,7 +18,7 @@ static uint32_t window_max; /* size of the longest window that `decode` was show
 static uint32_t per_call;
 static bool says_again;
 
-static int count_bytes(domus_wire *wire, void *state, const char *bytes, size_t size)
+static int use_and_count_bytes(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
     calls++;
     if (says_again)
@@ -37,7 +37,7 @@ static int encode_nothing(domus_wire *wire, void *state, uint64_t id, const domu
 }
 
 static const domus_stage counter_stage = {
-    .name = "counter", .decode = count_bytes, .encode = encode_nothing};
+    .name = "counter", .decode = use_and_count_bytes, .encode = encode_nothing};
 
 /* A wire without a kit, because a kit calls its wire again by itself. */
 typedef struct bare {
@@ -91,8 +91,8 @@ DOMT_TEST(output_that_is_left_over_comes_without_new_bytes)
 
     for (size_t step = 1; step <= sizeof bytes; step++) {
         domt_decoded decoded;
-        domt_decode_pieces(&swelling, bytes, sizeof bytes, domt_cut_same_size, &step, &decoded,
-                           NULL);
+        domt_decode_in_pieces(&swelling, bytes, sizeof bytes, domt_size_of_next_equal_piece, &step,
+                              &decoded, NULL);
         ck_assert_int_eq(decoded.error, -EPIPE);
         ck_assert_uint_eq(decoded.count, 1);
         ck_assert_uint_eq(decoded.size, 7 + 9 * 256 + 196);
@@ -113,7 +113,7 @@ static char *make_random_bytes(size_t size)
     return bytes;
 }
 
-DOMT_TEST(pieces_of_any_size_give_the_same)
+DOMT_TEST(pieces_of_any_size_decode_to_the_same_messages)
 {
     const size_t size = 20000;
     char *bytes = make_random_bytes(size);
@@ -121,12 +121,14 @@ DOMT_TEST(pieces_of_any_size_give_the_same)
     uint64_t seed = 7;
     size_t step = 1;
 
-    domt_decode_pieces(&swelling_twice, bytes, size, NULL, NULL, &whole, NULL);
+    domt_decode_in_pieces(&swelling_twice, bytes, size, NULL, NULL, &whole, NULL);
     ck_assert_uint_ge(whole.count, 10);
-    domt_decode_pieces(&swelling_twice, bytes, size, domt_cut_same_size, &step, &pieces, NULL);
+    domt_decode_in_pieces(&swelling_twice, bytes, size, domt_size_of_next_equal_piece, &step,
+                          &pieces, NULL);
     ck_assert(domt_decoded_equals(&whole, &pieces));
     domt_decoded_clear(&pieces);
-    domt_decode_pieces(&swelling_twice, bytes, size, domt_cut_random_size, &seed, &pieces, NULL);
+    domt_decode_in_pieces(&swelling_twice, bytes, size, domt_size_of_next_random_piece, &seed,
+                          &pieces, NULL);
     ck_assert(domt_decoded_equals(&whole, &pieces));
     domt_decoded_clear(&pieces);
     domt_decoded_clear(&whole);
@@ -170,7 +172,8 @@ DOMT_TEST(a_stage_may_pass_on_before_it_uses_a_byte)
 {
     for (size_t step = 1; step <= 4; step++) {
         domt_decoded decoded;
-        domt_decode_pieces(&prefixing, "abcd", 4, domt_cut_same_size, &step, &decoded, NULL);
+        domt_decode_in_pieces(&prefixing, "abcd", 4, domt_size_of_next_equal_piece, &step, &decoded,
+                              NULL);
         ck_assert_int_eq(decoded.error, 0);
         ck_assert_uint_eq(decoded.count, 1);
         ck_assert_mem_eq(decoded.text, "1 4:abcd", 8);
@@ -247,7 +250,7 @@ DOMT_TEST(the_end_of_a_stage_passes_on_all_that_is_left)
     domt_decoded decoded;
 
     ends = 0;
-    domt_decode_pieces(&late, "\0\3abc\0\4defg", 11, NULL, NULL, &decoded, NULL);
+    domt_decode_in_pieces(&late, "\0\3abc\0\4defg", 11, NULL, NULL, &decoded, NULL);
     ck_assert_int_eq(decoded.error, 0);
     ck_assert_uint_eq(decoded.count, 2);
     ck_assert_uint_eq(decoded.size, 15);
@@ -255,7 +258,7 @@ DOMT_TEST(the_end_of_a_stage_passes_on_all_that_is_left)
     ck_assert_uint_eq(ends, 4);
     domt_decoded_clear(&decoded);
     ends = 0;
-    domt_decode_pieces(&late, "", 0, NULL, NULL, &decoded, NULL);
+    domt_decode_in_pieces(&late, "", 0, NULL, NULL, &decoded, NULL);
     ck_assert_int_eq(decoded.error, 0);
     ck_assert_uint_eq(ends, 1);
     domt_decoded_clear(&decoded);
@@ -275,7 +278,7 @@ static int decode_and_ask_again(domus_wire *wire, void *state, const char *bytes
 static const domus_stage idle_stage = {
     .name = "idle", .decode = decode_and_ask_again, .wrap = append_bytes_unchanged};
 
-DOMT_TEST(a_call_that_moves_nothing_is_not_repeated)
+DOMT_TEST(a_stage_call_that_moves_nothing_is_not_repeated)
 {
     static const domus_pipeline_stage stages[] = {
         {&idle_stage, NULL}, {&counter_stage, NULL}, {NULL, NULL}};

@@ -18,14 +18,14 @@
 /* A line stage that calls the library's functions, and counts its open states. */
 static int opened, closed, open_error;
 
-static int open_and_count(domus_wire *wire, void *state, const void *options)
+static int open_stage_and_count(domus_wire *wire, void *state, const void *options)
 {
     int error = open_error != 0 ? open_error : domus_wire_append(wire, "^", 1);
     opened += error == 0;
     return error;
 }
 
-static void close_and_count(domus_wire *wire, void *state)
+static void close_stage_and_count(domus_wire *wire, void *state)
 {
     closed++;
 }
@@ -46,10 +46,10 @@ static int append_bytes_unchanged(domus_wire *wire, void *state, const char *byt
 
 static const domus_stage counted_stage = {.name = "counted",
                                           .state_size = sizeof(uint32_t),
-                                          .open = open_and_count,
+                                          .open = open_stage_and_count,
                                           .decode = pass_and_count_bytes,
                                           .wrap = append_bytes_unchanged,
-                                          .close = close_and_count};
+                                          .close = close_stage_and_count};
 
 /* --- pipelines -------------------------------------------------------------------------------- */
 
@@ -139,7 +139,7 @@ static char *encode_packets_around_change(const pair *way, size_t *ret_size, siz
         ck_assert_int_eq(domus_stage_kit_encode(kit, DOMUS_NO_ID, &domus_packet_type, &packet), 0);
         domus_slice_free(packet.bytes);
     }
-    char *output = domt_copy_output(kit, ret_size);
+    char *output = domt_copy_output_of_kit(kit, ret_size);
     domus_stage_kit_free(kit);
     return output;
 }
@@ -164,7 +164,8 @@ static int feed_and_take_next_message(domus_stage_kit *kit, const char *bytes, s
 
 /* Decode the bytes that have come, and change the pipeline behind the last message before the
  * change. */
-static void decode_and_change_when_due(domus_stage_kit *kit, const pair *way, size_t *count)
+static void decode_and_change_pipeline_when_due(domus_stage_kit *kit, const pair *way,
+                                                size_t *count)
 {
     int result = domus_stage_kit_next(kit, &message);
 
@@ -193,12 +194,12 @@ static void check_change_with_cuts(const pair *way, const char *bytes, size_t si
             piece = before;
         before -= before < piece ? before : piece;
         ck_assert_int_eq(domus_stage_kit_feed(kit, bytes, piece), 0);
-        decode_and_change_when_due(kit, way, &count);
+        decode_and_change_pipeline_when_due(kit, way, &count);
         bytes += piece;
         size -= piece;
     }
     domus_stage_kit_finish(kit);
-    decode_and_change_when_due(kit, way, &count);
+    decode_and_change_pipeline_when_due(kit, way, &count);
     ck_assert_uint_eq(count, COUNT);
     domus_stage_kit_free(kit);
 }
@@ -219,10 +220,13 @@ DOMT_TEST(bytes_behind_the_change_go_to_the_new_stages)
         size_t size, before, step = 1;
         uint64_t seed = i + 1;
         char *bytes = encode_packets_around_change(&pairs[i], &size, &before);
-        check_change_with_cuts(&pairs[i], bytes, size, before, domt_cut_same_size, &step);
+        check_change_with_cuts(&pairs[i], bytes, size, before, domt_size_of_next_equal_piece,
+                               &step);
         step = size;
-        check_change_with_cuts(&pairs[i], bytes, size, before, domt_cut_same_size, &step);
-        check_change_with_cuts(&pairs[i], bytes, size, before, domt_cut_random_size, &seed);
+        check_change_with_cuts(&pairs[i], bytes, size, before, domt_size_of_next_equal_piece,
+                               &step);
+        check_change_with_cuts(&pairs[i], bytes, size, before, domt_size_of_next_random_piece,
+                               &seed);
         for (size_t at = before - 5; at < before + 30; at++) {
             size_t once = at;
             check_change_with_cuts(&pairs[i], bytes, size, before, size_of_one_cut, &once);
@@ -235,7 +239,7 @@ DOMT_TEST(bytes_behind_the_change_go_to_the_new_stages)
 
 static const pair into_tls = {{.stages = STAGES({LINES})}, {.stages = STAGES({XOR}, {LINES})}};
 
-DOMT_TEST(a_clean_change_suffers_no_byte_behind_the_message)
+DOMT_TEST(a_clean_change_is_refused_if_bytes_follow_the_message)
 {
     static const char *const asked[] = {"go\nx", "go\nx\n", "go\n\n"};
     domus_stage_kit *kit;
@@ -300,10 +304,10 @@ DOMT_TEST(stages_that_go_are_closed_once_and_others_go_on)
 
     opened = closed = open_error = 0;
     kit = make_kit_of_pipeline(&one_stays.before);
-    domt_expect_output(kit, "^^");
+    domt_expect_output_of_kit(kit, "^^");
     domus_stage_kit_clear(kit);
     ck_assert_int_eq(domus_stage_kit_change(kit, &one_stays.after, 0), 0);
-    domt_expect_output(kit, "^"); /* the first stage goes on, so it is not opened again */
+    domt_expect_output_of_kit(kit, "^"); /* the first stage goes on, so it is not opened again */
     ck_assert_int_eq(opened, 3);
     ck_assert_int_eq(closed, 1);
     ck_assert_int_eq(domus_stage_kit_change(kit, &one_stays.before, 0), 0);
@@ -332,7 +336,7 @@ DOMT_TEST(a_new_stage_that_does_not_open_is_not_closed)
 
 static const pair without_messages = {{.stages = STAGES({LINES})}, {.stages = STAGES({XOR})}};
 
-DOMT_TEST(a_wrong_change_changes_nothing)
+DOMT_TEST(a_wrong_change_of_pipeline_is_refused_and_changes_nothing)
 {
     domus_stage_kit *kit = make_kit_of_pipeline(&without_messages.before);
 

@@ -112,7 +112,7 @@ DOMT_TEST(message_that_lives_on_owns_its_bytes)
 {
     char bytes[600];
     const char *at = bytes;
-    domt_bare *bare = domt_bare_new(&domt_plain);
+    domt_bare *bare = domt_bare_wire_new(&domt_plain);
 
     for (size_t length = 0; length < 500; length += 100) {
         size_t size = domt_write_part(bytes, length, 7);
@@ -132,7 +132,7 @@ DOMT_TEST(message_that_lives_on_owns_its_bytes)
             ck_assert_int_eq(domus_slice_data(parked.bytes)[i], (char)(7 + i));
         domt_release_part(&parked);
     }
-    domt_bare_free(bare);
+    domt_bare_wire_free(bare);
 }
 
 /* The slice of a message reaches beyond the bytes that the message used. When it is kept, all bytes

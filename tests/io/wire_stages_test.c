@@ -55,7 +55,7 @@ static char *encode_packets_of_all_sizes(const domus_pipeline *pipeline, size_t 
         ck_assert_int_eq(domus_stage_kit_encode(kit, DOMUS_NO_ID, &domus_packet_type, &packet), 0);
         domus_slice_free(packet.bytes);
     }
-    char *output = domt_copy_output(kit, ret_size);
+    char *output = domt_copy_output_of_kit(kit, ret_size);
     domus_stage_kit_free(kit);
     return output;
 }
@@ -72,9 +72,11 @@ DOMT_TEST(packets_pass_any_pipeline_in_any_pieces)
         for (int i = 0; i < 4; i++) {
             domt_decoded decoded;
             size_t step = i == 1 ? 1 : 1448;
-            domt_cut *cut = i == 0 ? NULL : i < 3 ? domt_cut_same_size : domt_cut_random_size;
-            domt_decode_pieces(&pipeline, bytes, size, cut, i < 3 ? (void *)&step : (void *)&seed,
-                               &decoded, NULL);
+            domt_cut *cut = i == 0  ? NULL
+                            : i < 3 ? domt_size_of_next_equal_piece
+                                    : domt_size_of_next_random_piece;
+            domt_decode_in_pieces(&pipeline, bytes, size, cut,
+                                  i < 3 ? (void *)&step : (void *)&seed, &decoded, NULL);
             ck_assert_int_eq(decoded.error, 0);
             ck_assert_uint_eq(decoded.count, sizeof sizes / sizeof sizes[0]);
             if (first.text == NULL)
@@ -97,7 +99,7 @@ DOMT_TEST(pipelines_encode_what_they_decode)
         domt_decoded encoded;
         size_t size;
         char *bytes = encode_packets_of_all_sizes(&pipeline, &size);
-        domt_decode_pieces(&pipeline, bytes, size, NULL, NULL, &decoded, &encoded);
+        domt_decode_in_pieces(&pipeline, bytes, size, NULL, NULL, &decoded, &encoded);
         ck_assert_uint_eq(encoded.size, size);
         ck_assert_mem_eq(encoded.text, bytes, size);
         domt_decoded_clear(&decoded);
@@ -114,8 +116,8 @@ DOMT_TEST(error_of_a_byte_stage_comes_behind_the_messages_before)
 
     for (size_t step = 1; step < sizeof bytes; step++) {
         domt_decoded decoded;
-        domt_decode_pieces(&pipeline, bytes, sizeof bytes - 1, domt_cut_same_size, &step, &decoded,
-                           NULL);
+        domt_decode_in_pieces(&pipeline, bytes, sizeof bytes - 1, domt_size_of_next_equal_piece,
+                              &step, &decoded, NULL);
         ck_assert_int_eq(decoded.error, -EBADMSG);
         ck_assert_uint_eq(decoded.count, 2);
         ck_assert_mem_eq(decoded.text, "1 2:~}1 1:a", 11);
@@ -130,7 +132,7 @@ DOMT_TEST(each_stage_hears_of_the_end)
 
     for (size_t i = 0; i < 3; i++) {
         domt_decoded decoded;
-        domt_decode_pieces(&pipeline, wrong[i], i < 2 ? 1 : 3, NULL, NULL, &decoded, NULL);
+        domt_decode_in_pieces(&pipeline, wrong[i], i < 2 ? 1 : 3, NULL, NULL, &decoded, NULL);
         ck_assert_int_eq(decoded.error, -EPIPE);
         ck_assert_uint_eq(decoded.count, 0);
         domt_decoded_clear(&decoded);
@@ -149,14 +151,14 @@ typedef struct greeter {
 static int wrap_error;
 static uint32_t opens, closes;
 
-static int open_and_greet(domus_wire *wire, void *state, const void *options)
+static int open_stage_and_greet_peer(domus_wire *wire, void *state, const void *options)
 {
     opens++;
     int error = domus_wire_append(wire, "<", 1);
     return error != 0 ? error : options != NULL ? -EACCES : 0;
 }
 
-static int gather_and_answer(domus_wire *wire, void *state_, const char *bytes, size_t size)
+static int gather_bytes_and_answer(domus_wire *wire, void *state_, const char *bytes, size_t size)
 {
     greeter *state = state_;
 
@@ -196,7 +198,7 @@ static int wrap_in_upper_case(domus_wire *wire, void *state, const char *bytes, 
     return wrap_error;
 }
 
-static void count_close(domus_wire *wire, void *state)
+static void count_close_of_stage(domus_wire *wire, void *state)
 {
     closes++;
 }
@@ -204,11 +206,11 @@ static void count_close(domus_wire *wire, void *state)
 static const domus_stage greeter_stage = {
     .name = "greeter",
     .state_size = sizeof(greeter),
-    .open = open_and_greet,
-    .decode = gather_and_answer,
+    .open = open_stage_and_greet_peer,
+    .decode = gather_bytes_and_answer,
     .end = pass_gathered_bytes_at_end,
     .wrap = wrap_in_upper_case,
-    .close = count_close,
+    .close = count_close_of_stage,
 };
 
 /* A message stage that greets the peer, and says what it decodes. */
@@ -261,14 +263,15 @@ DOMT_TEST(bytes_that_stages_append_by_themselves_are_wrapped)
     domus_stage_message message;
 
     ck_assert_int_eq(domus_stage_kit_new(&talkers, &kit), 0);
-    domt_expect_output(kit, "<HELLO ");
+    domt_expect_output_of_kit(kit, "<HELLO ");
     ck_assert_int_eq(domus_stage_kit_feed(kit, "ab", 2), 0);
     ck_assert_int_eq(domus_stage_kit_next(kit, &message), 0);
-    domt_expect_output(kit, "<HELLO !"); /* the bytes "ab" still wait in the greeting stage */
+    domt_expect_output_of_kit(kit,
+                              "<HELLO !"); /* the bytes "ab" still wait in the greeting stage */
     domus_stage_kit_clear(kit);
     domus_stage_kit_finish(kit);
     ck_assert_int_eq(domus_stage_kit_next(kit, &message), 0);
-    domt_expect_output(kit, ">GOT AB BYE");
+    domt_expect_output_of_kit(kit, ">GOT AB BYE");
     domus_stage_kit_free(kit);
 }
 
@@ -284,15 +287,15 @@ DOMT_TEST(failed_stage_leaves_no_bytes)
     ck_assert_int_eq(domus_stage_kit_encode(kit, 1, &domus_slice_type, &large), -EOPNOTSUPP);
     ck_assert_int_eq(domus_stage_kit_encode(kit, 1, &domus_slice_type, &packet), -EOPNOTSUPP);
     ck_assert_int_eq(domus_stage_kit_fail(kit, 1, NULL, -EIO), -EIO);
-    domt_expect_output(kit, "");
+    domt_expect_output_of_kit(kit, "");
     ck_assert_int_eq(domus_stage_kit_fail(kit, 1, NULL, -EPERM), 0);
-    domt_expect_output(kit, "FAILED -1 ");
+    domt_expect_output_of_kit(kit, "FAILED -1 ");
     domus_stage_kit_clear(kit);
     ck_assert_int_eq(domus_stage_kit_feed(kit, "?", 1), 0);
     domus_stage_kit_finish(kit);
     ck_assert_int_eq(domus_stage_kit_next(kit, &message), -EBADMSG);
     /* the bytes that `decode` appended before it failed are not sent */
-    domt_expect_output(kit, "!>");
+    domt_expect_output_of_kit(kit, "!>");
     domus_stage_kit_free(kit);
     domus_slice_free(packet.bytes);
     domus_slice_free(large.bytes);
@@ -311,7 +314,7 @@ DOMT_TEST(failed_stage_without_others_leaves_no_bytes)
     ck_assert_int_eq(domus_stage_kit_fail(kit, 1, NULL, -EIO), -EIO);
     ck_assert_int_eq(domus_stage_kit_feed(kit, "?", 1), 0);
     ck_assert_int_eq(domus_stage_kit_next(kit, &message), -EBADMSG);
-    domt_expect_output(kit, "hello ");
+    domt_expect_output_of_kit(kit, "hello ");
     domus_stage_kit_free(kit);
     domus_slice_free(packet.bytes);
 }
@@ -328,11 +331,11 @@ DOMT_TEST(failed_wrap_ends_encoding)
     ck_assert_int_eq(domus_stage_kit_encode(kit, 1, &domus_packet_type, &packet), 0);
     wrap_error = -ENOSPC;
     ck_assert_int_eq(domus_stage_kit_encode(kit, 1, &domus_packet_type, &packet), -ENOSPC);
-    domt_expect_output(kit, "ABC");
+    domt_expect_output_of_kit(kit, "ABC");
     wrap_error = 0;
     ck_assert_int_eq(domus_stage_kit_encode(kit, 1, &domus_packet_type, &packet), -ENOSPC);
     ck_assert_int_eq(domus_stage_kit_fail(kit, 1, NULL, -EPERM), -ENOSPC);
-    domt_expect_output(kit, "ABC");
+    domt_expect_output_of_kit(kit, "ABC");
     domus_stage_kit_free(kit);
     domus_slice_free(packet.bytes);
 }

@@ -13,7 +13,7 @@
 /* --- splits ----------------------------------------------------------------------------------- */
 
 /* Read the messages that the kit has. `*next` is the number of the first one. */
-static void read_messages_of_kit(domus_stage_kit *kit, size_t *next)
+static void check_next_messages_of_kit(domus_stage_kit *kit, size_t *next)
 {
     domus_stage_message message;
     int result;
@@ -36,12 +36,12 @@ DOMT_TEST(wire_brings_the_same_messages_at_every_split)
         size_t second = first + (size - first) * (first % 7) / 7;
         size_t next = 0;
         domt_feed_bytes_to_kit(kit, bytes, first);
-        read_messages_of_kit(kit, &next);
+        check_next_messages_of_kit(kit, &next);
         domt_feed_bytes_to_kit(kit, bytes + first, second - first);
-        read_messages_of_kit(kit, &next);
+        check_next_messages_of_kit(kit, &next);
         domt_feed_bytes_to_kit(kit, bytes + second, size - second);
         domus_stage_kit_finish(kit);
-        read_messages_of_kit(kit, &next);
+        check_next_messages_of_kit(kit, &next);
         ck_assert_uint_eq(next, DOMT_PARTS);
         ck_assert_uint_eq(domt_seen.ends, 1);
         domus_stage_kit_free(kit);
@@ -61,9 +61,9 @@ DOMT_TEST(wire_takes_messages_in_pieces_of_any_size)
         for (size_t i = 0; i < size; i += step) {
             domt_feed_bytes_to_kit(kit, bytes + i, size - i < step ? size - i : step);
             if (i % 3 != 0) /* for each third piece the messages stay in the kit */
-                read_messages_of_kit(kit, &next);
+                check_next_messages_of_kit(kit, &next);
         }
-        read_messages_of_kit(kit, &next);
+        check_next_messages_of_kit(kit, &next);
         ck_assert_uint_eq(next, DOMT_PARTS);
         domus_stage_kit_free(kit);
     }
@@ -76,7 +76,7 @@ DOMT_TEST(whole_messages_are_shown_where_they_lie)
     char bytes[100];
     size_t size = domt_write_part(bytes, 10, 1);
     const char *at = bytes;
-    domt_bare *bare = domt_bare_new(&domt_plain);
+    domt_bare *bare = domt_bare_wire_new(&domt_plain);
 
     size += domt_write_part(bytes + size, 20, 2);
     ck_assert_int_eq(domi_wire_decode_next_message(bare->wire, &at, &size), 1);
@@ -84,14 +84,14 @@ DOMT_TEST(whole_messages_are_shown_where_they_lie)
     ck_assert_ptr_eq(at, bytes + 12);
     /* no memory is needed: nothing is copied, and the page is used again */
     domi_memory_fail_allocation_after(0, 1);
-    domt_bare_tell_message_done(bare);
+    domt_bare_wire_tell_message_done(bare);
     ck_assert_int_eq(domi_wire_decode_next_message(bare->wire, &at, &size), 1);
     domi_memory_fail_allocation_after(-1, 0);
     ck_assert_ptr_eq(domus_slice_data(bare->part.bytes), bytes + 14);
-    domt_bare_tell_message_done(bare);
+    domt_bare_wire_tell_message_done(bare);
     ck_assert_uint_eq(size, 0);
     ck_assert(domi_wire_has_no_undecoded_bytes(bare->wire));
-    domt_bare_free(bare);
+    domt_bare_wire_free(bare);
 }
 
 /* Only the message that lies in both of two pieces is copied together, and no byte behind it. */
@@ -104,7 +104,7 @@ DOMT_TEST(only_the_message_between_two_pieces_is_copied)
     size_t size = 50;
 
     for (int how = 0; how < 2; how++) {
-        domt_bare *bare = domt_bare_new(how != 0 ? &domt_needs : &domt_plain);
+        domt_bare *bare = domt_bare_wire_new(how != 0 ? &domt_needs : &domt_plain);
         at = bytes;
         size = 50;
         ck_assert_int_eq(domi_wire_decode_next_message(bare->wire, &at, &size), 0);
@@ -116,16 +116,16 @@ DOMT_TEST(only_the_message_between_two_pieces_is_copied)
         ck_assert(domus_slice_data(bare->part.bytes) < bytes ||
                   domus_slice_data(bare->part.bytes) > bytes + all);
         ck_assert_uint_eq(bare->part.bytes.size, 600);
-        domt_bare_tell_message_done(bare);
+        domt_bare_wire_tell_message_done(bare);
         ck_assert_int_eq(domi_wire_decode_next_message(bare->wire, &at, &size), 1);
         ck_assert_ptr_eq(domus_slice_data(bare->part.bytes), bytes + first + 2);
-        domt_bare_tell_message_done(bare);
+        domt_bare_wire_tell_message_done(bare);
         ck_assert_int_eq(domi_wire_decode_next_message(bare->wire, &at, &size), 0);
         ck_assert_ptr_null(bare->wire->stages[0].window.memory);
         ck_assert_ptr_null(bare->wire->page);
         /* `decode` was shown 50, 306 and 602 bytes, and the second message */
         ck_assert_uint_eq(domt_seen.decodes, how != 0 ? 3 : 4);
-        domt_bare_free(bare);
+        domt_bare_wire_free(bare);
     }
 }
 
@@ -134,13 +134,13 @@ DOMT_TEST(idle_wire_keeps_no_memory)
 {
     static char bytes[2000];
     size_t all = domt_write_part(bytes, 600, 1);
-    domt_bare *bare = domt_bare_new(&domt_plain);
+    domt_bare *bare = domt_bare_wire_new(&domt_plain);
     const char *at = bytes;
     size_t size = all;
 
     ck_assert_int_eq(domi_wire_decode_next_message(bare->wire, &at, &size), 1);
     ck_assert_ptr_nonnull(bare->wire->page);
-    domt_bare_tell_message_done(bare);
+    domt_bare_wire_tell_message_done(bare);
     ck_assert(domi_wire_give_page_back_if_no_bytes(bare->wire));
     ck_assert_ptr_null(bare->wire->page);
     at = bytes;
@@ -148,7 +148,7 @@ DOMT_TEST(idle_wire_keeps_no_memory)
     ck_assert_int_eq(domi_wire_decode_next_message(bare->wire, &at, &size), 0);
     /* the start of a message waits in the window, so the wire need not be called again */
     ck_assert(!domi_wire_give_page_back_if_no_bytes(bare->wire));
-    domt_bare_free(bare);
+    domt_bare_wire_free(bare);
 }
 
 /* The caller stops after a message, and later passes the rest of its bytes to the wire at another
@@ -160,13 +160,13 @@ DOMT_TEST(bytes_that_were_not_taken_may_move)
     size_t first = domt_write_part(bytes, 600, 1);
     size_t size = 50;
     const char *at = bytes;
-    domt_bare *bare = domt_bare_new(&domt_plain);
+    domt_bare *bare = domt_bare_wire_new(&domt_plain);
     size_t all = first + domt_write_part(bytes + first, 700, 2);
 
     ck_assert_int_eq(domi_wire_decode_next_message(bare->wire, &at, &size), 0);
     size = all - 50;
     ck_assert_int_eq(domi_wire_decode_next_message(bare->wire, &at, &size), 1);
-    domt_bare_tell_message_done(bare);
+    domt_bare_wire_tell_message_done(bare);
     memcpy(elsewhere, at, size);
     memset(bytes, 0, sizeof bytes);
     at = elsewhere;
@@ -177,8 +177,8 @@ DOMT_TEST(bytes_that_were_not_taken_may_move)
     ck_assert_int_eq(domi_wire_decode_next_message(bare->wire, &at, &size), 1);
     ck_assert_uint_eq(bare->part.bytes.size, 700);
     ck_assert_int_eq(domus_slice_data(bare->part.bytes)[0], 2);
-    domt_bare_tell_message_done(bare);
-    domt_bare_free(bare);
+    domt_bare_wire_tell_message_done(bare);
+    domt_bare_wire_free(bare);
 }
 
 DOMT_TEST(stage_that_says_what_it_needs_is_not_called_before)
@@ -286,7 +286,7 @@ static int result_of_message_in_steps(const domt_parts *how, size_t length, size
     return result;
 }
 
-DOMT_TEST(message_of_the_whole_window_comes)
+DOMT_TEST(message_as_large_as_the_window_is_decoded)
 {
     static const size_t steps[] = {1, 255, 4096, 65535, 65536, 70000};
 
@@ -330,7 +330,7 @@ DOMT_TEST(need_beyond_the_window_is_refused)
 DOMT_TEST(window_grows_and_shrinks_with_its_bytes)
 {
     static char bytes[65536];
-    domt_bare *bare = domt_bare_new(&domt_plain);
+    domt_bare *bare = domt_bare_wire_new(&domt_plain);
     const domi_window *window = &bare->wire->stages[0].window;
     const char *at = bytes;
     size_t size;
@@ -343,12 +343,12 @@ DOMT_TEST(window_grows_and_shrinks_with_its_bytes)
     }
     size = 1536;
     ck_assert_int_eq(domi_wire_decode_next_message(bare->wire, &at, &size), 1);
-    domt_bare_tell_message_done(bare);
+    domt_bare_wire_tell_message_done(bare);
     ck_assert_uint_eq(size, 64000 + 1536 - 65002);
     size = 0;
     ck_assert_int_eq(domi_wire_decode_next_message(bare->wire, &at, &size), 0);
     ck_assert_ptr_null(window->memory);
-    domt_bare_free(bare);
+    domt_bare_wire_free(bare);
 }
 
 DOMT_SUITE(60)

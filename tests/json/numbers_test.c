@@ -115,7 +115,7 @@ static uint64_t draw_next_random(uint64_t *state)
 DOMT_TEST(doubles_read_back_equal)
 {
     uint64_t state = 88172645463325252u;
-    uint32_t rounds = domt_more_if_long(20000);
+    uint32_t rounds = domt_tenfold_if_tests_are_long(20000);
     char text[64];
 
     for (uint32_t i = 0; i < rounds; i++) {

@@ -436,8 +436,8 @@ static void stop_client_with_worn_out_place(domus_stack *stack, void *self)
     domi_nats_free_all_subscriptions(self);
 }
 
-static const domus_on late_rows[] = {{&domus_nats_subscribe_type, domi_nats_on_ask_to_subscribe, 0},
-                                     {NULL, NULL, 0}};
+static const domus_on late_rows[] = {
+    {&domus_nats_subscribe_type, domi_nats_add_subscription_and_reply, 0}, {NULL, NULL, 0}};
 
 static const domus_behaviour late = {
     .name = "late",

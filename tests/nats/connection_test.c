@@ -261,7 +261,7 @@ DOMT_TEST(servers_info_no_longer_names_are_forgotten)
             peer = NULL;
             (void)domus_peer_accept(listener, 100 * MS, &peer);
         } while (peer == NULL);
-        while (domus_probe_expect(domt_events, &domus_nats_event_type, 0, &event) == 0)
+        while (domus_probe_expect(domt_event_probe, &domus_nats_event_type, 0, &event) == 0)
             ck_assert_int_eq(event.happening, DOMUS_NATS_FAILED);
         (void)domt_nats_let_client_log_in(peer, NULL);
     }

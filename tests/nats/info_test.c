@@ -148,10 +148,10 @@ DOMT_TEST(allocation_failure_while_decoding_is_returned)
     memcpy(bytes + size - 2, "\r\n", 2);
     for (size_t step = 3000; step <= 99000; step += 96000) {
         domt_codec_work work = {{&domus_nats_stage, NULL}, NULL, bytes, size, step};
-        domt_fail_each_allocation(domt_codec_run_work, &work);
+        domt_fail_each_allocation(domt_codec_decode_as_work_says, &work);
     }
     domt_codec_work small = {{&domus_nats_stage, NULL}, NULL, "MSG a 1 2\r\nhi\r\n", 15, 4};
-    domt_fail_each_allocation(domt_codec_run_work, &small);
+    domt_fail_each_allocation(domt_codec_decode_as_work_says, &small);
 }
 
 static int encode_publication_with_each_failure(void *context)
@@ -196,7 +196,7 @@ DOMT_TEST(memory_grows_only_with_received_bytes)
     static const char large[] = "MSG a 1 8000000\r\nabc";
     domt_codec_work work = {{&domus_nats_stage, NULL}, NULL, large, sizeof large - 1, 1000};
 
-    ck_assert_uint_lt(domt_largest_allocated_block(domt_codec_run_work, &work), 70000);
+    ck_assert_uint_lt(domt_largest_allocated_block(domt_codec_decode_as_work_says, &work), 70000);
 }
 
 DOMT_SUITE(30)

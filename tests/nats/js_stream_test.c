@@ -303,7 +303,7 @@ static int parse_reply_as_place(const char *text, domi_js_place *ret_place)
     domus_slice subject;
 
     ck_assert_int_eq(domus_slice_copy(text, strlen(text), &subject), 0);
-    int error = domi_js_read_place_of_message(subject, ret_place);
+    int error = domi_js_read_place_in_ack_subject(subject, ret_place);
     domus_slice_free(subject);
     return error;
 }
@@ -429,7 +429,7 @@ DOMT_TEST(json_of_answers_has_limits)
 DOMT_TEST(made_inboxes_differ)
 {
     char one[DOMI_JS_INBOX_SIZE], other[DOMI_JS_INBOX_SIZE];
-    uint64_t random = domi_js_first_random_number(5);
+    uint64_t random = domi_js_seed_or_random_number(5);
     uint64_t again = 5;
 
     domi_js_make_inbox_name(&random, one);
@@ -439,7 +439,7 @@ DOMT_TEST(made_inboxes_differ)
     ck_assert(domi_js_is_valid_subject(one, strlen(one), false));
     domi_js_make_inbox_name(&again, other);
     ck_assert_str_eq(one, other);
-    ck_assert_uint_ne(domi_js_first_random_number(0), domi_js_first_random_number(0));
+    ck_assert_uint_ne(domi_js_seed_or_random_number(0), domi_js_seed_or_random_number(0));
 }
 
 DOMT_SUITE(20)

@@ -108,7 +108,7 @@ DOMT_TEST(bucket_gives_same_results_as_libnats)
     connect_libnats_to_server();
     kvStore *store = open_bucket_by_libnats("theirs", 4);
     domt_bucket_open_at_server("own", &config);
-    uint32_t rounds = domt_more_if_long(400);
+    uint32_t rounds = domt_tenfold_if_tests_are_long(400);
     for (uint32_t i = 0; i < rounds; i++) {
         chance = chance * 1103515245 + 12345;
         int operation = (int)(chance >> 16) % 5;

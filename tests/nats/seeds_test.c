@@ -261,7 +261,8 @@ static void run_simulations_of_seeds(bool does_break)
     uint64_t seed;
 
     breaks = does_break;
-    int result = domus_testkit_sweep(1, domt_more_if_long(60), run_simulation_of_seed, NULL, &seed);
+    int result = domus_testkit_sweep(1, domt_tenfold_if_tests_are_long(60), run_simulation_of_seed,
+                                     NULL, &seed);
     ck_assert_msg(result == 0, "seed %llu", (unsigned long long)seed);
 }
 

@@ -6,21 +6,21 @@
 
 static void add_part_of_message_as_text(domt_text *at, const char *name, domus_slice part)
 {
-    domt_text_add(at, " %s[", name);
-    domt_text_add_slice(at, part);
-    domt_text_add(at, "]");
+    domt_text_append_format(at, " %s[", name);
+    domt_text_append_slice(at, part);
+    domt_text_append_format(at, "]");
 }
 
 static void add_message_as_text(domt_text *at, const domus_nats_message *message)
 {
-    domt_text_add(at, "msg %llu", (unsigned long long)message->subscription);
+    domt_text_append_format(at, "msg %llu", (unsigned long long)message->subscription);
     add_part_of_message_as_text(at, "", domus_nats_subject(message));
     if (message->reply_size != 0)
         add_part_of_message_as_text(at, "to", domus_nats_reply_to(message));
     if (message->headers_size != 0)
         add_part_of_message_as_text(at, "head", domus_nats_headers(message));
     if (message->status != 0)
-        domt_text_add(at, " status %u", message->status);
+        domt_text_append_format(at, " status %u", message->status);
     add_part_of_message_as_text(at, "", domus_nats_payload(message));
 }
 
@@ -30,21 +30,22 @@ static void print_decoded_message(domt_text *at, const domus_stage_message *mess
     if (message->type == &domus_nats_message_type) {
         add_message_as_text(at, message->payload);
     } else if (message->type == &domus_nats_info_type) {
-        domt_text_add(at, "info");
+        domt_text_append_format(at, "info");
         add_part_of_message_as_text(at, "", ((const domus_nats_info *)message->payload)->json);
     } else if (message->type == &domus_nats_error_type) {
-        domt_text_add(at, "error [%s]", ((const domus_nats_error *)message->payload)->text);
+        domt_text_append_format(at, "error [%s]",
+                                ((const domus_nats_error *)message->payload)->text);
     } else {
         ck_assert_ptr_eq(message->type, &domus_nats_pong_type);
-        domt_text_add(at, "pong");
+        domt_text_append_format(at, "pong");
     }
-    domt_text_add(at, "\n");
+    domt_text_append_format(at, "\n");
 }
 
 static void check_stage_sends_nothing(domt_text *at, const char *sent)
 {
     ck_assert_ptr_null(sent); /* the stage sends nothing back after an error of the server */
-    domt_text_add(at, "\n");
+    domt_text_append_format(at, "\n");
 }
 
 static domt_codec_trace describe_stage_for_trace(const domus_nats_stage_options *options)

@@ -7,7 +7,7 @@
 
 domus_testkit *domt_kit;
 domus_probe *domt_probe;
-domus_probe *domt_events;
+domus_probe *domt_event_probe;
 domus_address domt_nats;
 
 void domt_expect_success(int result)
@@ -43,7 +43,7 @@ void domt_nats_make_kit(void)
 {
     domt_kit = domt_kit_new(NULL, 3);
     domt_expect_success(domus_probe_new(domt_kit, &domt_probe));
-    domt_expect_success(domus_probe_new(domt_kit, &domt_events));
+    domt_expect_success(domus_probe_new(domt_kit, &domt_event_probe));
 }
 
 void domt_nats_open_client(const domus_nats_options *options)
@@ -54,7 +54,7 @@ void domt_nats_open_client(const domus_nats_options *options)
     if (opened.servers == NULL)
         opened.servers = PLACE;
     if (opened.events.house == NULL)
-        opened.events = domus_probe_address(domt_events);
+        opened.events = domus_probe_address(domt_event_probe);
     if (opened.seed == 0)
         opened.seed = 7;
     domt_nats = (domus_address){NULL, 0};
@@ -238,8 +238,8 @@ void domt_nats_expect_event(domus_nats_happening happening, int error)
 {
     domus_nats_event event;
 
-    domt_expect_success(
-        domus_probe_expect(domt_events, &domus_nats_event_type, 60 * SECOND, &event));
+    domt_expect_success(domus_probe_expect(domt_event_probe, &domus_nats_event_type,
+                                           60 * SECOND, &event));
     ck_assert_msg(event.happening == happening && event.error == error, "%d %d %s", event.happening,
                   event.error, event.text);
     ck_assert(domus_address_equals(event.of, domt_nats));

@@ -17,8 +17,8 @@
     "INFO {\"headers\":true,\"max_payload\":1000,\"version\":\"2.9\",\"server_name\":\"n\"}\r\n"
 
 extern domus_testkit *domt_kit;
-extern domus_probe *domt_probe;  /* probe that uses the client: its asks, and messages for it */
-extern domus_probe *domt_events; /* probe that receives the client's events */
+extern domus_probe *domt_probe; /* probe that uses the client: its asks, and messages for it */
+extern domus_probe *domt_event_probe; /* probe that receives the client's events */
 extern domus_address domt_nats;
 
 /* Check that a function of the kit or its peers has returned 0. */

@@ -85,7 +85,8 @@ static void check_advised_value_of_key(const char *rule, const char *path, const
             strcmp(path, "memory.limit") == 0)
             continue;
         is_known = true;
-        uint64_t present = make_value_comparable(path, *domi_look_figure_of_group(&settings, i));
+        uint64_t present =
+            make_value_comparable(path, *domi_look_figure_at_place_of_group(&settings, i));
         ck_assert_msg(should_key_be_lowered(rule, path) ? wanted < present : wanted > present,
                       "%s: %s: %s, which is no help", rule, path, value);
     }

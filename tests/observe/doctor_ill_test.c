@@ -140,7 +140,7 @@ DOMT_TEST(each_rule_has_a_faulty_program)
 {
     const domi_rule *rule;
 
-    for (uint32_t i = 0; (rule = domi_rule_of_number(i)) != NULL; i++)
+    for (uint32_t i = 0; (rule = domi_rule_at_place_in_all_tables(i)) != NULL; i++)
         ck_assert_msg(is_rule_in_list(domt_ills_of_time, rule->name) ||
                           is_rule_in_list(domt_ills_of_limits, rule->name) ||
                           is_rule_in_list(domt_ills_of_machine, rule->name) ||

@@ -63,7 +63,7 @@ DOMT_TEST(each_rule_has_a_case_and_its_texts)
     const domi_rule *rule;
     uint32_t count = 0;
 
-    for (; (rule = domi_rule_of_number(count)) != NULL; count++) {
+    for (; (rule = domi_rule_at_place_in_all_tables(count)) != NULL; count++) {
         ck_assert_msg(find_case_of_rule(rule->name) != NULL, "%s has no case", rule->name);
         ck_assert_msg(rule->title != NULL && rule->limit != NULL && rule->cause != NULL &&
                           rule->remedy != NULL && rule->keys != NULL,
@@ -304,7 +304,7 @@ DOMT_TEST(flickering_finding_neither_begins_nor_ends)
         domi_lasting lasting = {0};
         for (size_t k = 0; rows[i].looks[k] != '\0'; k++) {
             domi_lasting_change change =
-                domi_lasting_record_look(&lasting, rows[i].looks[k] == '1');
+                domi_lasting_record_whether_rule_spoke(&lasting, rows[i].looks[k] == '1');
             ck_assert_msg(rows[i].said[k] == ".be"[change], "%s: %zu", rows[i].looks, k);
         }
     }
@@ -416,7 +416,7 @@ DOMT_TEST(doctor_page_describes_all_rules)
     const char *begin = strstr(page, BEGIN);
     ck_assert_ptr_nonnull(begin);
     append_bytes_to_page(page, (size_t)(begin - page) + strlen(BEGIN));
-    for (uint32_t i = 0; (rule = domi_rule_of_number(i)) != NULL; i++)
+    for (uint32_t i = 0; (rule = domi_rule_at_place_in_all_tables(i)) != NULL; i++)
         append_rule_to_page(rule);
     if (getenv("DOMT_WRITE") != NULL)
         write_page_of_doctor();

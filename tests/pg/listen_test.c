@@ -112,7 +112,7 @@ DOMT_TEST(subscriptions_survive_server_restart)
     start_server_with_user();
     ck_assert_int_eq(subscribe_to_channel(&user, "news"), 0);
     for (int round = 0; round < 2; round++) {
-        domt_postgres_halt(&server, SIGINT);
+        domt_postgres_signal_and_wait(&server, SIGINT);
         domt_postgres_start_again(&server);
         const domus_pg_notification *told = receive_next_notification(&user);
         ck_assert(told->is_gap && told->payload.size == 0);
@@ -135,7 +135,7 @@ DOMT_TEST(refused_listen_is_repeated)
     start_server_with_user();
     snprintf(path, sizeof path, "%s/data/standby.signal", server.directory);
     ck_assert_int_eq(subscribe_to_channel(&user, "news"), 0);
-    domt_postgres_halt(&server, SIGINT);
+    domt_postgres_signal_and_wait(&server, SIGINT);
     FILE *file = fopen(path, "we");
     ck_assert_ptr_nonnull(file);
     fclose(file);
@@ -144,7 +144,7 @@ DOMT_TEST(refused_listen_is_repeated)
         domt_pg_run_text_for_number(&user, user.sql, "SELECT pg_is_in_recovery()::int"), 1);
     ck_assert_int_eq(domus_outside_receive(user.outsider, &pattern, 300 * MS, &message),
                      -ETIMEDOUT);
-    domt_postgres_halt(&server, SIGINT);
+    domt_postgres_signal_and_wait(&server, SIGINT);
     ck_assert_int_eq(remove(path), 0);
     domt_postgres_start_again(&server);
     ck_assert(receive_next_notification(&user)->is_gap);
@@ -264,7 +264,7 @@ static void send_listen_without_waiting(const char *channel, uint64_t tag)
 DOMT_TEST(unlisten_cancels_waiting_listen)
 {
     start_server_with_user();
-    domt_postgres_halt(&server, SIGINT);
+    domt_postgres_signal_and_wait(&server, SIGINT);
     send_listen_without_waiting("news", 0);
     send_listen_without_waiting("more", 1);
     ck_assert_int_eq(ask_about_channel(&user, &domus_pg_unlisten_type, "news"), 0);

@@ -65,7 +65,7 @@ DOMT_TEST(queries_wait_during_server_restart)
     start_server_with_user(&quick);
     for (int round = 0; round < 3; round++) {
         ck_assert_int_eq(domt_pg_run_text_for_number(&user, user.sql, "SELECT 7"), 7);
-        domt_postgres_halt(&server, round % 2 == 0 ? SIGINT : SIGQUIT);
+        domt_postgres_signal_and_wait(&server, round % 2 == 0 ? SIGINT : SIGQUIT);
         domus_sql_request request;
         ck_assert_int_eq(domus_sql_request_make(user.sql, NULL, "SELECT 8", NULL, 0, &request), 0);
         ck_assert_int_eq(domus_outsider_ask_add(user.outsider, user.sql.at, &domus_sql_query_type,

@@ -388,7 +388,7 @@ DOMT_TEST(failures_of_library_fail_the_transaction)
 
 DOMT_TEST(late_ends_of_transactions_roll_back)
 {
-    run_common_tests_with_server(domt_sql_check_late_ends);
+    run_common_tests_with_server(domt_sql_check_ends_after_deadline);
 }
 
 DOMT_TEST(rows_of_cursors_come_in_pieces)

@@ -41,7 +41,7 @@ struct asker {
     const domus_sql_statement *statement;
 };
 
-static domus_resumed check_answer_and_go_on;
+static domus_resumed check_answer_and_send_next_query;
 
 static int64_t make_number_of_query(const struct asker *asker)
 {
@@ -58,7 +58,7 @@ static int send_next_query_of_asker(domus_stack *stack, struct asker *asker)
                                         : &statements[kind % 5];
     return domus_sql_query(stack, user.sql, asker->statement,
                            DOMUS_SQL_VALUES(domus_sql_int(make_number_of_query(asker))),
-                           check_answer_and_go_on);
+                           check_answer_and_send_next_query);
 }
 
 /* Returns whether the asker's query divides by zero, as a third of them does; the queries behind it
@@ -74,7 +74,8 @@ static bool is_error_of_disturbance(int error)
            error == -ECANCELED;
 }
 
-static int check_answer_and_go_on(domus_stack *stack, void *self, const domus_answer *answer)
+static int check_answer_and_send_next_query(domus_stack *stack, void *self,
+                                            const domus_answer *answer)
 {
     struct asker *asker = self;
     const domus_sql_result *result;
@@ -117,7 +118,7 @@ static void disturb_database_in_one_way(uint32_t round)
     };
 
     if (round % 8 == 7) {
-        domt_postgres_halt(&server, round % 16 == 7 ? SIGQUIT : SIGINT);
+        domt_postgres_signal_and_wait(&server, round % 16 == 7 ? SIGQUIT : SIGINT);
         domt_postgres_start_again(&server);
     } else {
         domt_pg_answer answer = domt_pg_run_text(&user, user.sql, commands[round % 3]);

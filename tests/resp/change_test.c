@@ -149,7 +149,7 @@ static void fail_each_allocation_of_decoding(const domus_resp_options *options, 
 {
     domt_codec_work work = {{&domus_resp_stage, options}, NULL, bytes, size, step};
 
-    domt_fail_each_allocation(domt_codec_run_work, &work);
+    domt_fail_each_allocation(domt_codec_decode_as_work_says, &work);
 }
 
 static const domus_resp_options client = {.role = DOMUS_ROLE_CLIENT};
@@ -221,7 +221,7 @@ static size_t measure_greatest_memory_block(const domus_resp_options *options, c
 {
     domt_codec_work work = {{&domus_resp_stage, options}, NULL, bytes, strlen(bytes), 1000};
 
-    return domt_largest_allocated_block(domt_codec_run_work, &work);
+    return domt_largest_allocated_block(domt_codec_decode_as_work_says, &work);
 }
 
 DOMT_TEST(no_memory_is_taken_for_announced_sizes)

@@ -17,20 +17,20 @@ const char *domt_resp_encode_message(domt_codec *resp, const domus_type *type, c
 
 static void add_slice_as_text(domt_text *at, domus_slice slice)
 {
-    domt_text_add(at, "[");
-    domt_text_add_slice(at, slice);
-    domt_text_add(at, "]");
+    domt_text_append_format(at, "[");
+    domt_text_append_slice(at, slice);
+    domt_text_append_format(at, "]");
 }
 
 static void add_command_as_text(domt_text *at, const domus_resp_command *command)
 {
-    domt_text_add(at, "command");
+    domt_text_append_format(at, "command");
     for (uint32_t i = 0; i < command->count; i++) {
         if (i == 64) {
-            domt_text_add(at, " ... %u", command->count);
+            domt_text_append_format(at, " ... %u", command->count);
             break;
         }
-        domt_text_add(at, " ");
+        domt_text_append_format(at, " ");
         add_slice_as_text(at, domus_resp_argument(command, i));
     }
     ck_assert_ptr_null(domus_resp_argument(command, command->count).page);
@@ -42,15 +42,15 @@ static void add_reply_as_text(domt_text *at, const domus_resp_reply *reply)
     domus_resp_value value;
     int result;
 
-    domt_text_add(at, "%u", reply->form);
+    domt_text_append_format(at, "%u", reply->form);
     while ((result = domus_resp_read(&reader, &value)) == 1) {
-        domt_text_add(at, " %c", value.kind);
+        domt_text_append_format(at, " %c", value.kind);
         if (value.count != 0)
-            domt_text_add(at, "%u", value.count);
+            domt_text_append_format(at, "%u", value.count);
         else if (value.kind == DOMUS_RESP_DOUBLE)
-            domt_text_add(at, "%g", value.number);
+            domt_text_append_format(at, "%g", value.number);
         else if (value.kind == DOMUS_RESP_INTEGER || value.kind == DOMUS_RESP_BOOLEAN)
-            domt_text_add(at, "%lld", (long long)value.integer);
+            domt_text_append_format(at, "%lld", (long long)value.integer);
         else if (value.kind != DOMUS_RESP_NULL)
             add_slice_as_text(at, value.text);
     }
@@ -66,7 +66,7 @@ void domt_resp_print_message(const domus_stage_message *message, char *to, size_
         add_command_as_text(&at, message->payload);
         return;
     }
-    domt_text_add(&at, "%s ", message->type == &domus_resp_push_type ? "push" : "reply");
+    domt_text_append_format(&at, "%s ", message->type == &domus_resp_push_type ? "push" : "reply");
     ck_assert_int_eq(message->kind, message->type == &domus_resp_push_type ? DOMUS_STAGE_NOTICE
                                                                            : DOMUS_STAGE_ANSWER);
     add_reply_as_text(&at, message->payload);
@@ -77,15 +77,15 @@ static void print_decoded_message(domt_text *at, const domus_stage_message *mess
     char line[65536];
 
     domt_resp_print_message(message, line, sizeof line);
-    domt_text_add(at, "%s\n", line);
+    domt_text_append_format(at, "%s\n", line);
 }
 
 static void print_bytes_sent_to_peer(domt_text *at, const char *sent)
 {
     if (sent != NULL)
-        domt_text_add(at, " %s", sent);
+        domt_text_append_format(at, " %s", sent);
     else
-        domt_text_add(at, "\n");
+        domt_text_append_format(at, "\n");
 }
 
 /* --- traces ----------------------------------------------------------------------------------- */

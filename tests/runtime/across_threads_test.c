@@ -93,7 +93,7 @@ static const domus_behaviour sender = {
     .state_size = sizeof(struct sender),
     .on = (const domus_on[]){{&more_type, send_batch_to_each_receiver, 0}, {0}}};
 
-static void everybody_sends_to_everybody(uint32_t threads, uint32_t mailbox_max)
+static void check_notices_between_threads(uint32_t threads, uint32_t mailbox_max)
 {
     domus_config config = domt_config_of_threads(threads);
     struct sender state = {.receivers = threads};
@@ -121,17 +121,17 @@ static void everybody_sends_to_everybody(uint32_t threads, uint32_t mailbox_max)
 
 DOMT_TEST(order_of_each_sender_holds_and_nothing_is_lost_on_two_threads)
 {
-    everybody_sends_to_everybody(2, 32768);
+    check_notices_between_threads(2, 32768);
 }
 
 DOMT_TEST(order_of_each_sender_holds_and_nothing_is_lost_on_four_threads)
 {
-    everybody_sends_to_everybody(4, 32768);
+    check_notices_between_threads(4, 32768);
 }
 
 DOMT_TEST(order_holds_though_full_mailboxes_refuse)
 {
-    everybody_sends_to_everybody(3, 64);
+    check_notices_between_threads(3, 64);
     ck_assert_uint_gt(atomic_load(&refused), 0);
 }
 
@@ -188,7 +188,7 @@ struct asking {
     uint64_t number;
 };
 
-static int count_answer_if_wrong(domus_stack *stack, void *self_, const domus_answer *answer)
+static int check_answer_and_ask_next(domus_stack *stack, void *self_, const domus_answer *answer)
 {
     struct asker *self = self_;
     const struct asking *asking = domus_frame(stack);
@@ -219,7 +219,7 @@ static int begin_next_ask(domus_stack *stack, void *self_, const void *payload)
     struct question question = {.number = asking->number,
                                 .next = self->to[(asking->number + 1) % self->count]};
     return domus_ask(stack, self->to[asking->number % self->count], &question_type, &question,
-                     count_answer_if_wrong);
+                     check_answer_and_ask_next);
 }
 
 static const domus_behaviour asker = {
@@ -227,7 +227,7 @@ static const domus_behaviour asker = {
     .state_size = sizeof(struct asker),
     .on = (const domus_on[]){{&more_type, begin_next_ask, sizeof(struct asking)}, {0}}};
 
-static void everybody_asks_everybody(uint32_t threads)
+static void check_asks_between_threads(uint32_t threads)
 {
     domus_system *system = domt_start_system_of_threads(threads);
     struct asker state = {.count = threads};
@@ -251,17 +251,17 @@ static void everybody_asks_everybody(uint32_t threads)
 
 DOMT_TEST(replies_reach_their_askers_on_two_threads)
 {
-    everybody_asks_everybody(2);
+    check_asks_between_threads(2);
 }
 
 DOMT_TEST(replies_reach_their_askers_on_four_threads)
 {
-    everybody_asks_everybody(4);
+    check_asks_between_threads(4);
 }
 
 /* The actor that is asked ends while asks are under way. Each ask resumes once, with its answer or
  * -ESTALE. */
-DOMT_TEST(ask_of_an_actor_that_ends_resumes_once)
+DOMT_TEST(asks_to_an_actor_that_ends_resume_their_asker_once)
 {
     domus_system *system = domt_start_system_of_threads(2);
     uint64_t expected = 0;

@@ -23,28 +23,28 @@ DOMT_TEST(default_max_wait_of_auto_ratio_is_4_ms)
 
 /* Run a phase 3 that takes `took_ns`, by the rule of an automatic ioRatio. Returns the budget that
  * the phase was given. */
-static uint64_t run_phase_of_auto_ratio(domi_auto_ratio *state, uint64_t *now_ns, uint32_t ready,
-                                        uint64_t took_ns, uint64_t ran, uint32_t left)
+static uint64_t run_phase_3_by_auto_ratio(domi_auto_ratio *state, uint64_t *now_ns, uint32_t ready,
+                                          uint64_t took_ns, uint64_t ran, uint32_t left)
 {
-    uint64_t budget_ns = domi_auto_ratio_begin_phase(state, &bounds, *now_ns, ready);
+    uint64_t budget_ns = domi_auto_ratio_begin_state_phase(state, &bounds, *now_ns, ready);
 
     *now_ns += took_ns;
-    domi_auto_ratio_end_phase(state, &bounds, *now_ns, ran, left);
+    domi_auto_ratio_end_state_phase(state, &bounds, *now_ns, ran, left);
     return budget_ns;
 }
 
-DOMT_TEST(budget_is_the_least_while_rounds_are_short)
+DOMT_TEST(state_budget_is_least_while_rounds_of_houses_are_short)
 {
     domi_auto_ratio state = {0};
     uint64_t now_ns = 7 * MS;
 
     /* more houses are always ready, and a round over all of them takes three phases */
     for (int i = 0; i < 100; i++)
-        ck_assert_uint_eq(run_phase_of_auto_ratio(&state, &now_ns, 30, 50 * US, 10, 30), 50 * US);
-    ck_assert_uint_eq(run_phase_of_auto_ratio(&state, &now_ns, 30, 50 * US, 30, 0), 50 * US);
+        ck_assert_uint_eq(run_phase_3_by_auto_ratio(&state, &now_ns, 30, 50 * US, 10, 30), 50 * US);
+    ck_assert_uint_eq(run_phase_3_by_auto_ratio(&state, &now_ns, 30, 50 * US, 30, 0), 50 * US);
     now_ns += 1000 * MS; /* the thread slept in between, while no house was ready */
-    ck_assert_uint_eq(run_phase_of_auto_ratio(&state, &now_ns, 30, 50 * US, 30, 0), 50 * US);
-    ck_assert_uint_eq(run_phase_of_auto_ratio(&state, &now_ns, 30, 50 * US, 30, 0), 50 * US);
+    ck_assert_uint_eq(run_phase_3_by_auto_ratio(&state, &now_ns, 30, 50 * US, 30, 0), 50 * US);
+    ck_assert_uint_eq(run_phase_3_by_auto_ratio(&state, &now_ns, 30, 50 * US, 30, 0), 50 * US);
 }
 
 DOMT_TEST(budget_doubles_while_rounds_are_long_and_halves_when_they_are_short)
@@ -55,20 +55,20 @@ DOMT_TEST(budget_doubles_while_rounds_are_long_and_halves_when_they_are_short)
     /* A round of 1,000 houses begins, of which 10 run in each phase: after 40 phases it has taken 4
      * ms. */
     for (int i = 0; i < 40; i++)
-        ck_assert_uint_eq(run_phase_of_auto_ratio(&state, &now_ns, 1000, 100 * US, 10, 1000),
+        ck_assert_uint_eq(run_phase_3_by_auto_ratio(&state, &now_ns, 1000, 100 * US, 10, 1000),
                           50 * US);
-    ck_assert_uint_eq(run_phase_of_auto_ratio(&state, &now_ns, 1000, 1, 10, 1000), 50 * US);
+    ck_assert_uint_eq(run_phase_3_by_auto_ratio(&state, &now_ns, 1000, 1, 10, 1000), 50 * US);
     for (; budget_ns < MS; budget_ns *= 2) /* the budget doubles, to at most a quarter of waitMax */
-        ck_assert_uint_eq(run_phase_of_auto_ratio(&state, &now_ns, 1000, 100 * US, 10, 1000),
+        ck_assert_uint_eq(run_phase_3_by_auto_ratio(&state, &now_ns, 1000, 100 * US, 10, 1000),
                           budget_ns * 2 < MS ? budget_ns * 2 : MS);
-    ck_assert_uint_eq(run_phase_of_auto_ratio(&state, &now_ns, 1000, 100 * US, 1000, 10), MS);
+    ck_assert_uint_eq(run_phase_3_by_auto_ratio(&state, &now_ns, 1000, 100 * US, 1000, 10), MS);
     /* The long round has ended with this phase, and the next rounds are short. */
-    ck_assert_uint_eq(run_phase_of_auto_ratio(&state, &now_ns, 10, 100 * US, 10, 10), MS);
-    ck_assert_uint_eq(run_phase_of_auto_ratio(&state, &now_ns, 10, 100 * US, 10, 0), 500 * US);
-    ck_assert_uint_eq(run_phase_of_auto_ratio(&state, &now_ns, 10, 100 * US, 10, 0), 250 * US);
+    ck_assert_uint_eq(run_phase_3_by_auto_ratio(&state, &now_ns, 10, 100 * US, 10, 10), MS);
+    ck_assert_uint_eq(run_phase_3_by_auto_ratio(&state, &now_ns, 10, 100 * US, 10, 0), 500 * US);
+    ck_assert_uint_eq(run_phase_3_by_auto_ratio(&state, &now_ns, 10, 100 * US, 10, 0), 250 * US);
 }
 
-DOMT_TEST(bounds_of_the_budget_hold_in_their_order)
+DOMT_TEST(least_budget_bound_holds_before_max_and_wait_bounds)
 {
     static const struct {
         domi_auto_bounds bounds;
@@ -84,11 +84,11 @@ DOMT_TEST(bounds_of_the_budget_hold_in_their_order)
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         domi_auto_ratio state = {0};
-        uint64_t budget_ns = domi_auto_ratio_begin_phase(&state, &cases[i].bounds, 1, 9);
+        uint64_t budget_ns = domi_auto_ratio_begin_state_phase(&state, &cases[i].bounds, 1, 9);
         ck_assert_uint_eq(budget_ns, cases[i].least_ns);
         for (uint64_t now_ns = 20 * MS; now_ns < 40 * MS; now_ns += MS) {
-            domi_auto_ratio_end_phase(&state, &cases[i].bounds, now_ns, 0, 9);
-            budget_ns = domi_auto_ratio_begin_phase(&state, &cases[i].bounds, now_ns, 9);
+            domi_auto_ratio_end_state_phase(&state, &cases[i].bounds, now_ns, 0, 9);
+            budget_ns = domi_auto_ratio_begin_state_phase(&state, &cases[i].bounds, now_ns, 9);
         }
         ck_assert_uint_eq(budget_ns, cases[i].most_ns);
     }
@@ -111,7 +111,7 @@ static const domus_type work_type = {.name = "work"};
 static const domus_behaviour service = {.name = "service", .kind = DOMUS_CHANNELS};
 static const domus_behaviour born = {.name = "born"};
 
-static void let_event_happen(domus_stack *stack)
+static void make_work_for_phase_1_or_2(domus_stack *stack)
 {
     domus_address unused;
 
@@ -128,7 +128,7 @@ static void let_event_happen(domus_stack *stack)
 static int handle_work_for_fixed_time(domus_stack *stack, void *self, const void *nothing)
 {
     if (++runs == event_at)
-        let_event_happen(stack);
+        make_work_for_phase_1_or_2(stack);
     domt_stepped_advance_clock(&stepped, RUN_NS);
     return 0;
 }
@@ -138,7 +138,7 @@ static const domus_behaviour worker = {
 
 /* Returns how long a phase 3 lasts after io has brought work, if the event `what` comes in its run
  * number `at`. */
-static uint64_t length_of_phase_with_event(enum event what, uint64_t at, uint64_t max_budget_ns)
+static uint64_t length_of_phase_3_with_event(enum event what, uint64_t at, uint64_t max_budget_ns)
 {
     domus_config config = domt_config_of_threads(1);
 
@@ -187,7 +187,7 @@ DOMT_TEST(state_actors_run_on_while_nothing_waits)
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         uint64_t took_ns =
-            length_of_phase_with_event(cases[i].event, cases[i].at, cases[i].max_budget_ns);
+            length_of_phase_3_with_event(cases[i].event, cases[i].at, cases[i].max_budget_ns);
         ck_assert_msg(took_ns >= cases[i].least_ns &&
                           took_ns <= cases[i].least_ns + 50 * US + LOOK_NS,
                       "case %zu: %lu ns", i, (unsigned long)took_ns);

@@ -99,7 +99,7 @@ static void send_and_wait_until_handled(domus_system *system, domus_address to,
     DOMT_WAIT_FOR(20, atomic_load(&worked) == until);
 }
 
-DOMT_TEST(each_behaviour_is_counted_where_it_runs)
+DOMT_TEST(each_behaviour_is_counted_on_the_thread_where_it_runs)
 {
     domus_system *system = start_system(2);
     domus_address one = domt_spawn(system, 0, &worker, NULL);
@@ -273,13 +273,13 @@ static const domus_on poke_rows[] = {{&poke, domt_ignore_message, 0}, {0}};
 static const domus_behaviour plain = {.name = "plain", .on = poke_rows};
 static const domus_behaviour changed = {.name = "changed", .on = poke_rows};
 
-static int become_changed_on_poke(domus_stack *stack, void *self, const void *payload)
+static int become_changed_behaviour(domus_stack *stack, void *self, const void *payload)
 {
     return domus_become(stack, &changed);
 }
 
 static const domus_behaviour changing = {
-    .name = "changing", .on = (const domus_on[]){{&poke, become_changed_on_poke, 0}, {0}}};
+    .name = "changing", .on = (const domus_on[]){{&poke, become_changed_behaviour, 0}, {0}}};
 
 static domi_manager *manager_of_victim(void)
 {
@@ -304,7 +304,7 @@ static void open_world_of_two_threads(const domus_behaviour *behaviour)
 }
 
 /* Set a level of the profile, and let thread 0 follow it. */
-static void set_level_and_let_thread_follow(domus_profile_level level)
+static void set_profile_level_of_thread_0(domus_profile_level level)
 {
     ck_assert_int_eq(domus_system_set_profile_level(world.system, level), 0);
     domt_stepped_advance_clock(&world, 100 * DOMT_MS);
@@ -334,7 +334,7 @@ static void run_ready_house_on_other_thread(void)
     ck_assert_uint_eq(domi_loans_settle_returned_houses(manager_of_victim()), 1);
 }
 
-static const domi_house *house_of_observed_waiter(void)
+static const domi_house *house_whose_wait_is_observed(void)
 {
     const domi_observing *observing = atomic_load(&domt_stepped_thread(&world, 0)->observing);
 
@@ -382,12 +382,12 @@ DOMT_TEST(actor_that_becomes_another_on_a_thief_counts_on_its_home)
     domt_stepped_fini(&world);
 }
 
-DOMT_TEST(message_that_a_thief_has_handled_waits_no_more)
+DOMT_TEST(wait_of_a_message_ends_when_a_thief_handles_it)
 {
     open_world_of_two_threads(&plain);
-    set_level_and_let_thread_follow(DOMUS_PROFILE_HISTOGRAMS);
+    set_profile_level_of_thread_0(DOMUS_PROFILE_HISTOGRAMS);
     send_poke_and_take_arrivals(poked);
-    ck_assert_ptr_eq(house_of_observed_waiter(), poked.house);
+    ck_assert_ptr_eq(house_whose_wait_is_observed(), poked.house);
     run_ready_house_on_other_thread();
     domt_stepped_advance_clock(&world, LONG_NS);
     domt_stepped_iterate(&world, 0, false);
@@ -397,16 +397,16 @@ DOMT_TEST(message_that_a_thief_has_handled_waits_no_more)
     domt_stepped_fini(&world);
 }
 
-DOMT_TEST(unmeasured_time_is_no_wait)
+DOMT_TEST(time_with_profile_off_counts_as_no_wait)
 {
     open_world_of_two_threads(&plain);
-    set_level_and_let_thread_follow(DOMUS_PROFILE_HISTOGRAMS);
+    set_profile_level_of_thread_0(DOMUS_PROFILE_HISTOGRAMS);
     send_poke_and_take_arrivals(poked);
-    ck_assert_ptr_eq(house_of_observed_waiter(), poked.house);
-    set_level_and_let_thread_follow(DOMUS_PROFILE_OFF);
+    ck_assert_ptr_eq(house_whose_wait_is_observed(), poked.house);
+    set_profile_level_of_thread_0(DOMUS_PROFILE_OFF);
     atomic_store(&manager_of_victim()->mail.sampled_ns, domt_stepped_now_ns(&world));
     domt_stepped_advance_clock(&world, LONG_NS);
-    set_level_and_let_thread_follow(DOMUS_PROFILE_HISTOGRAMS);
+    set_profile_level_of_thread_0(DOMUS_PROFILE_HISTOGRAMS);
     send_poke_and_take_arrivals(poked);
     domt_stepped_iterate(&world, 0, false);
     ck_assert_uint_lt(sum_of_histogram_in_ns(DOMUS_HISTOGRAM_WAIT), LONG_NS);
@@ -416,15 +416,15 @@ DOMT_TEST(unmeasured_time_is_no_wait)
 
 /* The test sets the count of mail as if two asks that were put before this message had been
  * cancelled. */
-DOMT_TEST(message_that_is_gone_waits_no_more)
+DOMT_TEST(wait_of_a_message_that_is_gone_is_measured_no_more)
 {
     open_world_of_two_threads(&plain);
-    set_level_and_let_thread_follow(DOMUS_PROFILE_HISTOGRAMS);
+    set_profile_level_of_thread_0(DOMUS_PROFILE_HISTOGRAMS);
     send_poke_and_take_arrivals(poked);
-    ck_assert_ptr_eq(house_of_observed_waiter(), poked.house);
+    ck_assert_ptr_eq(house_whose_wait_is_observed(), poked.house);
     atomic_load(&domt_stepped_thread(&world, 0)->observing)->runs.waiting.waiter.ahead = 3;
     domt_stepped_iterate(&world, 0, false);
-    ck_assert_ptr_null(house_of_observed_waiter());
+    ck_assert_ptr_null(house_whose_wait_is_observed());
     domt_stepped_fini(&world);
 }
 
@@ -432,25 +432,25 @@ DOMT_TEST(thread_that_could_not_record_stops_to_measure)
 {
     open_world_of_two_threads(&plain);
     domi_thread *thread = domt_stepped_thread(&world, 0);
-    set_level_and_let_thread_follow(DOMUS_PROFILE_COUNTERS);
+    set_profile_level_of_thread_0(DOMUS_PROFILE_COUNTERS);
     /* a ring of records must have at least 64 places, so no recorder can be made for the level */
     world.system->config.profile.records = 3;
-    set_level_and_let_thread_follow(DOMUS_PROFILE_SPANS);
+    set_profile_level_of_thread_0(DOMUS_PROFILE_SPANS);
     ck_assert_ptr_nonnull(atomic_load(&thread->observing));
     const domi_observer *measures = &atomic_load(&thread->observing)->runs.waiting.functions;
     ck_assert_ptr_eq(thread->manager.observer, measures);
-    set_level_and_let_thread_follow(DOMUS_PROFILE_COUNTERS);
+    set_profile_level_of_thread_0(DOMUS_PROFILE_COUNTERS);
     ck_assert_ptr_ne(thread->manager.observer, measures);
     domt_stepped_fini(&world);
 }
 
-DOMT_TEST(thread_without_a_cpu_clock_submits_nothing)
+DOMT_TEST(sleep_without_a_cpu_clock_is_not_counted_as_submit)
 {
     domus_profile profile;
 
     open_world_of_two_threads(&plain);
-    set_level_and_let_thread_follow(DOMUS_PROFILE_OFF);
-    set_level_and_let_thread_follow(DOMUS_PROFILE_COUNTERS);
+    set_profile_level_of_thread_0(DOMUS_PROFILE_OFF);
+    set_profile_level_of_thread_0(DOMUS_PROFILE_COUNTERS);
     domt_stepped_advance_clock(&world, LONG_NS);
     domi_thread_stamp_time(domt_stepped_thread(&world, 0), DOMI_SPAN_ENTER);
     ck_assert_int_eq(domus_system_profile(world.system, 0, &profile), 0);
@@ -461,7 +461,7 @@ DOMT_TEST(thread_without_a_cpu_clock_submits_nothing)
 
 /* A spawn of a behaviour for which the table has no row must not wait for the lock of another
  * spawn. */
-DOMT_TEST(full_table_of_behaviours_needs_no_lock)
+DOMT_TEST(look_up_in_full_table_of_behaviours_takes_no_lock)
 {
     static domi_behaviours table;
     static domus_behaviour many[DOMUS_BEHAVIOURS_MAX + 1];

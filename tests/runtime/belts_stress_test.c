@@ -92,7 +92,7 @@ static uint64_t checksum_of_message(const numbered *message)
     return (uint64_t)message->from << 40 ^ message->number ^ UINT64_C(0x5a5a5a5a5a5a5a5a);
 }
 
-static bool may_send_within_budget(worker *at)
+static bool take_one_message_of_budget(worker *at)
 {
     if (at->left == 0 && atomic_fetch_sub_explicit(&budget, SHARE, memory_order_relaxed) > 0)
         at->left = SHARE;
@@ -113,7 +113,7 @@ static void send_message_to_random_house(domus_stack *stack, peer *self)
     const domus_type *type = domi_random_below(&self->random, 256) == 0 ? &big : &small;
 
     message.numbered.check = checksum_of_message(&message.numbered);
-    if (may_send_within_budget(at)) {
+    if (take_one_message_of_budget(at)) {
         if (domus_notice(stack, houses[to], type, &message) == 0) {
             self->sent[to]++;
             at->sent++;
@@ -128,7 +128,7 @@ static void send_message_to_random_house(domus_stack *stack, peer *self)
             domi_manager_notify_of_push(stack->manager, managers[i]);
 }
 
-static int check_numbered_and_send_on(domus_stack *stack, void *self_, const void *message_)
+static int check_number_and_send_another(domus_stack *stack, void *self_, const void *message_)
 {
     peer *self = *(peer **)self_;
     const numbered *message = message_;
@@ -151,8 +151,8 @@ static int on_start_send_first_messages(domus_stack *stack, void *self, const vo
 static const domus_behaviour peer_behaviour = {
     .name = "peer",
     .state_size = sizeof(peer *),
-    .on = (const domus_on[]){{&small, check_numbered_and_send_on, 0},
-                             {&big, check_numbered_and_send_on, 0},
+    .on = (const domus_on[]){{&small, check_number_and_send_another, 0},
+                             {&big, check_number_and_send_another, 0},
                              {&start, on_start_send_first_messages, 0},
                              {0}}};
 
@@ -279,7 +279,7 @@ static void open_managers_and_houses(uint32_t slots)
 }
 
 /* Send the first messages of the run to a house, as a foreign thread does. */
-static void send_start_from_outside(domus_address to)
+static void send_start_notice_from_outside(domus_address to)
 {
     domi_envelope *envelope = domi_envelope_new(&outside, sizeof *envelope);
 
@@ -299,7 +299,7 @@ static void run_stress_with_belt_slots(uint32_t slots, uint64_t messages)
     atomic_store(&under_way, HOUSES * UNDER_WAY);
     open_managers_and_houses(slots);
     for (uint32_t i = 0; i < HOUSES; i++)
-        send_start_from_outside(houses[i]);
+        send_start_notice_from_outside(houses[i]);
     for (uint32_t i = 0; i < THREADS; i++)
         ck_assert_int_eq(
             pthread_create(&workers[i].thread, NULL, run_worker_until_all_is_handled, &workers[i]),

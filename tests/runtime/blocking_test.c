@@ -31,7 +31,7 @@ typedef struct work {
     const void *address;
 } work;
 
-static int block_while_held(void *argument)
+static int block_worker_while_held(void *argument)
 {
     atomic_fetch_add(&begun, 1);
     for (int i = 0; i < 20000 && atomic_load(&hold); i++)
@@ -62,7 +62,8 @@ static int begin_blocking_work(domus_stack *stack, void *self, const void *paylo
     work *own = domus_frame(stack);
 
     *own = (work){.number = *(const int *)self, .address = own};
-    int result = domus_blocking(stack, block_while_held, &own->number, check_end_of_blocking_work);
+    int result =
+        domus_blocking(stack, block_worker_while_held, &own->number, check_end_of_blocking_work);
     /* blocking work must not count as an ask of the actor */
     if (domi_stack_get_house(stack)->asks != 0)
         atomic_fetch_add(&wrong, 1);
@@ -213,7 +214,7 @@ static domus_address worker_;
 static _Atomic bool go_on;
 static _Atomic int heard = 1;
 
-static int block_until_go_on(void *argument)
+static int block_worker_until_go_on(void *argument)
 {
     atomic_fetch_add(&begun, 1);
     for (int i = 0; i < 20000 && !atomic_load(&go_on); i++)
@@ -227,9 +228,9 @@ static int record_error_of_work(domus_stack *stack, void *self, const domus_answ
     return 0;
 }
 
-static int begin_work_that_waits(domus_stack *stack, void *self, const void *nothing)
+static int begin_work_until_go_on(domus_stack *stack, void *self, const void *nothing)
 {
-    return domus_blocking(stack, block_until_go_on, NULL, record_error_of_work);
+    return domus_blocking(stack, block_worker_until_go_on, NULL, record_error_of_work);
 }
 
 /* End blocking work by hand: its answer got lost with its message, so the test completes its
@@ -247,7 +248,7 @@ static const domus_type end_it = {.name = "end it"};
 static const domus_behaviour working = {
     .name = "working",
     .on = (const domus_on[]){
-        {&go_type, begin_work_that_waits, 0}, {&end_it, fail_promise_of_lost_work, 0}, {0}}};
+        {&go_type, begin_work_until_go_on, 0}, {&end_it, fail_promise_of_lost_work, 0}, {0}}};
 
 /* A life cannot end while its blocking work lasts, so the test sets the marks of an ended life by
  * hand. */
@@ -279,7 +280,7 @@ static domt_stepped world;
 
 /* While a handler runs, another thread finds out that memory is short. The handler learns of the
  * new level when it allocates memory. */
-DOMT_TEST(handler_that_takes_memory_is_told_its_level)
+DOMT_TEST(handler_that_allocates_learns_a_new_memory_level)
 {
     domus_config config = domt_config_of_threads(1);
 
@@ -311,7 +312,7 @@ DOMT_TEST(handler_that_takes_memory_is_told_its_level)
 static const domus_behaviour run_by_number[2] = {{.name = "even"}, {.name = "odd"}};
 static _Atomic bool over;
 
-static void *pretend_to_run_until_over(void *manager_)
+static void *switch_shown_run_until_over(void *manager_)
 {
     domi_manager *manager = manager_;
 
@@ -329,7 +330,7 @@ static void *pretend_to_run_until_over(void *manager_)
 /* The clock of the test advances by the threshold with each look, so two looks at the same run make
  * a stall. The report must name the behaviour of that run, although the thread goes on to other
  * runs all the time. */
-DOMT_TEST(stall_is_reported_of_the_run_that_was_looked_at)
+DOMT_TEST(stall_report_names_the_behaviour_of_the_stalled_run)
 {
     domus_config config = domt_config_of_threads(1);
     uint64_t until_ns = domt_now_ns() + 3000 * DOMT_MS;
@@ -344,7 +345,8 @@ DOMT_TEST(stall_is_reported_of_the_run_that_was_looked_at)
     atomic_store(&thread->manager.counters.runs, 0);
     uint64_t first = domi_thread_count_beats(thread);
     domi_stalls_forget_last_looks(world.system);
-    ck_assert_int_eq(pthread_create(&runner, NULL, pretend_to_run_until_over, &thread->manager), 0);
+    ck_assert_int_eq(pthread_create(&runner, NULL, switch_shown_run_until_over, &thread->manager),
+                     0);
     while (found < 20000 && domt_now_ns() < until_ns) {
         uint64_t before = domi_counter_read(&thread->stall.counts.count);
         domt_stepped_advance_clock(&world, DOMT_MS);

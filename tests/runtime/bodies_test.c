@@ -90,7 +90,7 @@ DOMT_TEST(a_body_is_read_though_send_queue_is_full)
     domt_pipes_end_kit(kit);
 }
 
-DOMT_TEST(one_reader_at_a_time)
+DOMT_TEST(a_body_has_one_reader_at_a_time)
 {
     domt_streams_check_answers("L1 twice\nxQ drop\n", false, "1 120\ndropped\n");
 }
@@ -155,7 +155,7 @@ static bool is_request_behind_body_answered(uint64_t skip_max, size_t size, cons
     return skipped;
 }
 
-DOMT_TEST(more_than_skip_max_ends_the_channel_behind_the_answer)
+DOMT_TEST(unread_body_above_skip_max_ends_channel_behind_the_answer)
 {
     ck_assert(is_request_behind_body_answered(10000, 10000, "drop"));
     ck_assert(!is_request_behind_body_answered(10000, 10001, "drop"));
@@ -302,7 +302,7 @@ typedef struct change_frame {
 static const domt_line ok = {.text = "ok}"};
 static int result;
 
-static bool has_line_the_word(const change_frame *frame, const char *word)
+static bool does_line_contain_word(const change_frame *frame, const char *word)
 {
     return strstr(frame->line.text, word) != NULL;
 }
@@ -313,28 +313,28 @@ DOMUS_SEQUENCE(change, change_frame)
 {
     DOMUS_BEGIN;
     frame->line = *(const domt_line *)message;
-    if (has_line_the_word(frame, "up"))
-        result = domus_channel_set_pipeline(stack, domus_channel_running(stack), &stuffed,
-                                            has_line_the_word(frame, "clean") ? DOMUS_PIPELINE_CLEAN
-                                                                              : 0);
-    if (has_line_the_word(frame, "echo")) {
+    if (does_line_contain_word(frame, "up"))
+        result = domus_channel_set_pipeline(
+            stack, domus_channel_running(stack), &stuffed,
+            does_line_contain_word(frame, "clean") ? DOMUS_PIPELINE_CLEAN : 0);
+    if (does_line_contain_word(frame, "echo")) {
         DOMUS_AWAIT(domus_reply_begin(stack, &domt_line_type, &ok, then));
         ck_assert_int_eq(answer->error, 0);
     }
     while (!frame->ended &&
-           (has_line_the_word(frame, "read") || has_line_the_word(frame, "echo"))) {
+           (does_line_contain_word(frame, "read") || does_line_contain_word(frame, "echo"))) {
         DOMUS_AWAIT(domus_body_read(stack, frame->line.body, then));
         ck_assert_int_eq(answer->error, 0);
         frame->ended = ((const domus_piece *)answer->payload)->last;
         frame->bytes = ((const domus_piece *)answer->payload)->bytes;
-        if (has_line_the_word(frame, "echo")) {
+        if (does_line_contain_word(frame, "echo")) {
             ck_assert_int_eq(domus_take(stack), 0);
             DOMUS_AWAIT(domus_reply_write(stack, frame->bytes, then));
             ck_assert_int_eq(answer->error, 0);
         }
     }
-    return has_line_the_word(frame, "echo") ? domus_reply_end(stack, NULL, NULL)
-                                            : domus_reply(stack, &domt_line_type, &ok);
+    return does_line_contain_word(frame, "echo") ? domus_reply_end(stack, NULL, NULL)
+                                                 : domus_reply(stack, &domt_line_type, &ok);
     DOMUS_END;
 }
 
@@ -378,7 +378,7 @@ DOMT_TEST(a_change_takes_place_behind_the_body_of_its_request)
     }
 }
 
-DOMT_TEST(a_clean_change_looks_behind_the_body)
+DOMT_TEST(clean_change_resets_if_bytes_came_behind_the_body)
 {
     static const char *const sent[] = {"L4 up clean read\n}~}~", "L4 up clean read\n}~}~Q"};
 
@@ -448,7 +448,7 @@ static int let_channel_change_pipeline(domus_testkit *kit)
     return result;
 }
 
-static void send_text_of_peer(domus_testkit *kit, domus_peer *peer, const char *text)
+static void send_text_from_peer(domus_testkit *kit, domus_peer *peer, const char *text)
 {
     domt_net_check_ok(kit, domus_peer_send(peer, text, strlen(text)));
     domt_net_check_ok(kit, domus_testkit_run(kit));
@@ -474,14 +474,14 @@ DOMT_TEST(a_client_does_not_change_within_bodies_of_asks)
     domt_net_check_ok(kit, domus_peer_expect(peer, "put+\n", 5, SECOND));
     /* the change is refused, because the body of the request is open */
     ck_assert_int_eq(let_channel_change_pipeline(kit), -EBUSY);
-    send_text_of_peer(kit, peer, "early+\n2:hi");
+    send_text_from_peer(kit, peer, "early+\n2:hi");
     /* the change is refused, because only the begin of an early answer has come, so the ask is not
      * over */
     ck_assert_int_eq(let_channel_change_pipeline(kit), -EBUSY);
     domt_net_check_ok(kit, domus_testkit_advance(kit, 60 * MS));
     /* the change is refused, because the body of the answer is open */
     ck_assert_int_eq(let_channel_change_pipeline(kit), -EBUSY);
-    send_text_of_peer(kit, peer, "0:");
+    send_text_from_peer(kit, peer, "0:");
     domt_net_check_ok(kit, domus_probe_expect(probe, &domt_line_type, SECOND, &question));
     ck_assert_int_eq(let_channel_change_pipeline(kit), 0);
     size_t size;

@@ -14,11 +14,11 @@
 
 #include <stdio.h>
 
-static domi_budget budget_of_use_and_limit(uint64_t used, int64_t held, uint64_t limit)
+static domi_budget memory_budget_of_use_and_limit(uint64_t used, int64_t held, uint64_t limit)
 {
     const domi_usage usage = {.used = used, .limit = limit};
 
-    return domi_budget_of_used_memory(&usage, held, domi_marks_of_limit(limit, 80, 90));
+    return domi_budget_of_used_memory(&usage, held, domi_memory_marks_of_limit(limit, 80, 90));
 }
 
 static void expect_budget_and_marks(domi_budget now, uint64_t own, uint64_t foreign, uint64_t high,
@@ -30,113 +30,118 @@ static void expect_budget_and_marks(domi_budget now, uint64_t own, uint64_t fore
     ck_assert_uint_eq(now.marks.critical, last);
 }
 
-DOMT_TEST(marks_are_shares_of_the_limit)
+DOMT_TEST(memory_marks_are_shares_of_the_limit)
 {
-    domi_marks marks = domi_marks_of_limit(1000, 80, 90);
+    domi_marks marks = domi_memory_marks_of_limit(1000, 80, 90);
     ck_assert_uint_eq(marks.high, 800);
     ck_assert_uint_eq(marks.critical, 900);
     /* the marks are rounded down to whole bytes, but not to whole hundreds */
-    marks = domi_marks_of_limit(199, 1, 100);
+    marks = domi_memory_marks_of_limit(199, 1, 100);
     ck_assert_uint_eq(marks.high, 1);
     ck_assert_uint_eq(marks.critical, 199);
-    marks = domi_marks_of_limit(UINT64_C(1) << 60, 50, 100);
+    marks = domi_memory_marks_of_limit(UINT64_C(1) << 60, 50, 100);
     ck_assert_uint_eq(marks.high, UINT64_C(1) << 59);
     ck_assert_uint_eq(marks.critical, UINT64_C(1) << 60);
 }
 
 DOMT_TEST(a_budget_is_what_foreign_memory_leaves_below_the_marks)
 {
-    expect_budget_and_marks(budget_of_use_and_limit(0, 0, 1000), 0, 0, 800, 900);
-    expect_budget_and_marks(budget_of_use_and_limit(300, 300, 1000), 300, 0, 800, 900);
-    expect_budget_and_marks(budget_of_use_and_limit(300, 100, 1000), 100, 200, 600, 700);
-    expect_budget_and_marks(budget_of_use_and_limit(700, 25, 1000), 25, 675, 125, 225);
+    expect_budget_and_marks(memory_budget_of_use_and_limit(0, 0, 1000), 0, 0, 800, 900);
+    expect_budget_and_marks(memory_budget_of_use_and_limit(300, 300, 1000), 300, 0, 800, 900);
+    expect_budget_and_marks(memory_budget_of_use_and_limit(300, 100, 1000), 100, 200, 600, 700);
+    expect_budget_and_marks(memory_budget_of_use_and_limit(700, 25, 1000), 25, 675, 125, 225);
     /* with these figures the budget is the least one, an eighth of the limit */
-    expect_budget_and_marks(budget_of_use_and_limit(700, 24, 1000), 24, 676, 125, 224);
-    expect_budget_and_marks(budget_of_use_and_limit(800, 25, 1000), 25, 775, 125, 125);
-    expect_budget_and_marks(budget_of_use_and_limit(799, 25, 1000), 25, 774, 125, 126);
+    expect_budget_and_marks(memory_budget_of_use_and_limit(700, 24, 1000), 24, 676, 125, 224);
+    expect_budget_and_marks(memory_budget_of_use_and_limit(800, 25, 1000), 25, 775, 125, 125);
+    expect_budget_and_marks(memory_budget_of_use_and_limit(799, 25, 1000), 25, 774, 125, 126);
 }
 
 DOMT_TEST(foreign_memory_above_the_limit_leaves_an_eighth)
 {
-    expect_budget_and_marks(budget_of_use_and_limit(1000, 0, 1000), 0, 1000, 125, 125);
-    expect_budget_and_marks(budget_of_use_and_limit(5000, 10, 1000), 10, 4990, 125, 125);
-    expect_budget_and_marks(budget_of_use_and_limit(UINT64_MAX, 10, 1000), 10, UINT64_MAX - 10, 125,
-                            125);
+    expect_budget_and_marks(memory_budget_of_use_and_limit(1000, 0, 1000), 0, 1000, 125, 125);
+    expect_budget_and_marks(memory_budget_of_use_and_limit(5000, 10, 1000), 10, 4990, 125, 125);
+    expect_budget_and_marks(memory_budget_of_use_and_limit(UINT64_MAX, 10, 1000), 10,
+                            UINT64_MAX - 10, 125, 125);
 }
 
 DOMT_TEST(a_budget_grows_as_foreign_memory_falls)
 {
-    expect_budget_and_marks(budget_of_use_and_limit(950, 100, 1000), 100, 850, 125, 125);
-    expect_budget_and_marks(budget_of_use_and_limit(600, 100, 1000), 100, 500, 300, 400);
-    expect_budget_and_marks(budget_of_use_and_limit(100, 100, 1000), 100, 0, 800, 900);
+    expect_budget_and_marks(memory_budget_of_use_and_limit(950, 100, 1000), 100, 850, 125, 125);
+    expect_budget_and_marks(memory_budget_of_use_and_limit(600, 100, 1000), 100, 500, 300, 400);
+    expect_budget_and_marks(memory_budget_of_use_and_limit(100, 100, 1000), 100, 0, 800, 900);
 }
 
 /* The counted own memory may exceed the used memory, because pages that were never written are not
  * used. It may even be below zero, because one thread may free memory that another one has
  * allocated. */
-DOMT_TEST(own_memory_is_between_nothing_and_all_that_is_used)
+DOMT_TEST(own_memory_counts_as_between_zero_and_all_used)
 {
-    expect_budget_and_marks(budget_of_use_and_limit(300, 301, 1000), 300, 0, 800, 900);
-    expect_budget_and_marks(budget_of_use_and_limit(300, INT64_MAX, 1000), 300, 0, 800, 900);
-    expect_budget_and_marks(budget_of_use_and_limit(300, -1, 1000), 0, 300, 500, 600);
-    expect_budget_and_marks(budget_of_use_and_limit(300, INT64_MIN, 1000), 0, 300, 500, 600);
+    expect_budget_and_marks(memory_budget_of_use_and_limit(300, 301, 1000), 300, 0, 800, 900);
+    expect_budget_and_marks(memory_budget_of_use_and_limit(300, INT64_MAX, 1000), 300, 0, 800, 900);
+    expect_budget_and_marks(memory_budget_of_use_and_limit(300, -1, 1000), 0, 300, 500, 600);
+    expect_budget_and_marks(memory_budget_of_use_and_limit(300, INT64_MIN, 1000), 0, 300, 500, 600);
 }
 
-DOMT_TEST(a_tiny_limit_has_budgets)
+DOMT_TEST(memory_limit_of_a_few_bytes_has_budgets)
 {
-    expect_budget_and_marks(budget_of_use_and_limit(8, 0, 8), 0, 8, 1, 1);
-    expect_budget_and_marks(budget_of_use_and_limit(0, 0, 8), 0, 0, 6, 7);
-    expect_budget_and_marks(budget_of_use_and_limit(7, 0, 7), 0, 7, 0, 0);
-    expect_budget_and_marks(budget_of_use_and_limit(0, 0, 0), 0, 0, 0, 0);
+    expect_budget_and_marks(memory_budget_of_use_and_limit(8, 0, 8), 0, 8, 1, 1);
+    expect_budget_and_marks(memory_budget_of_use_and_limit(0, 0, 8), 0, 0, 6, 7);
+    expect_budget_and_marks(memory_budget_of_use_and_limit(7, 0, 7), 0, 7, 0, 0);
+    expect_budget_and_marks(memory_budget_of_use_and_limit(0, 0, 0), 0, 0, 0, 0);
 }
 
 DOMT_TEST(bound_of_queued_bytes_is_a_threads_part_of_a_share_of_the_budget)
 {
-    ck_assert_uint_eq(domi_bytes_queued_per_thread(1000000, 50, 1), 500000);
-    ck_assert_uint_eq(domi_bytes_queued_per_thread(1000000, 50, 4), 125000);
-    ck_assert_uint_eq(domi_bytes_queued_per_thread(1000000, 100, 1), 1000000);
-    ck_assert_uint_eq(domi_bytes_queued_per_thread(131072, 50, 1), 65536);
-    ck_assert_uint_eq(domi_bytes_queued_per_thread(131071, 50, 1), DOMI_QUEUE_LEAST);
-    ck_assert_uint_eq(domi_bytes_queued_per_thread(0, 1, 1024), DOMI_QUEUE_LEAST);
+    ck_assert_uint_eq(domi_bytes_thread_may_queue_for_peers(1000000, 50, 1), 500000);
+    ck_assert_uint_eq(domi_bytes_thread_may_queue_for_peers(1000000, 50, 4), 125000);
+    ck_assert_uint_eq(domi_bytes_thread_may_queue_for_peers(1000000, 100, 1), 1000000);
+    ck_assert_uint_eq(domi_bytes_thread_may_queue_for_peers(131072, 50, 1), 65536);
+    ck_assert_uint_eq(domi_bytes_thread_may_queue_for_peers(131071, 50, 1), DOMI_QUEUE_LEAST);
+    ck_assert_uint_eq(domi_bytes_thread_may_queue_for_peers(0, 1, 1024), DOMI_QUEUE_LEAST);
 }
 
-DOMT_TEST(a_level_ends_a_twentieth_below_where_it_begins)
+DOMT_TEST(memory_level_ends_a_twentieth_below_where_it_begins)
 {
     const domi_marks marks = {.high = 200, .critical = 400};
 
-    ck_assert_uint_eq(domi_level_bytes_at_end(200), 190);
-    ck_assert_uint_eq(domi_level_that_follows(DOMUS_MEMORY_NORMAL, 199, marks),
+    ck_assert_uint_eq(domi_memory_bytes_at_end_of_level(200), 190);
+    ck_assert_uint_eq(domi_memory_level_that_follows(DOMUS_MEMORY_NORMAL, 199, marks),
                       DOMUS_MEMORY_NORMAL);
-    ck_assert_uint_eq(domi_level_that_follows(DOMUS_MEMORY_NORMAL, 200, marks), DOMUS_MEMORY_HIGH);
-    ck_assert_uint_eq(domi_level_that_follows(DOMUS_MEMORY_HIGH, 190, marks), DOMUS_MEMORY_HIGH);
-    ck_assert_uint_eq(domi_level_that_follows(DOMUS_MEMORY_HIGH, 189, marks), DOMUS_MEMORY_NORMAL);
-    ck_assert_uint_eq(domi_level_that_follows(DOMUS_MEMORY_HIGH, 399, marks), DOMUS_MEMORY_HIGH);
-    ck_assert_uint_eq(domi_level_that_follows(DOMUS_MEMORY_NORMAL, 400, marks),
-                      DOMUS_MEMORY_CRITICAL);
-    ck_assert_uint_eq(domi_level_that_follows(DOMUS_MEMORY_CRITICAL, 380, marks),
-                      DOMUS_MEMORY_CRITICAL);
-    ck_assert_uint_eq(domi_level_that_follows(DOMUS_MEMORY_CRITICAL, 379, marks),
+    ck_assert_uint_eq(domi_memory_level_that_follows(DOMUS_MEMORY_NORMAL, 200, marks),
                       DOMUS_MEMORY_HIGH);
-    ck_assert_uint_eq(domi_level_that_follows(DOMUS_MEMORY_CRITICAL, 189, marks),
+    ck_assert_uint_eq(domi_memory_level_that_follows(DOMUS_MEMORY_HIGH, 190, marks),
+                      DOMUS_MEMORY_HIGH);
+    ck_assert_uint_eq(domi_memory_level_that_follows(DOMUS_MEMORY_HIGH, 189, marks),
+                      DOMUS_MEMORY_NORMAL);
+    ck_assert_uint_eq(domi_memory_level_that_follows(DOMUS_MEMORY_HIGH, 399, marks),
+                      DOMUS_MEMORY_HIGH);
+    ck_assert_uint_eq(domi_memory_level_that_follows(DOMUS_MEMORY_NORMAL, 400, marks),
+                      DOMUS_MEMORY_CRITICAL);
+    ck_assert_uint_eq(domi_memory_level_that_follows(DOMUS_MEMORY_CRITICAL, 380, marks),
+                      DOMUS_MEMORY_CRITICAL);
+    ck_assert_uint_eq(domi_memory_level_that_follows(DOMUS_MEMORY_CRITICAL, 379, marks),
+                      DOMUS_MEMORY_HIGH);
+    ck_assert_uint_eq(domi_memory_level_that_follows(DOMUS_MEMORY_CRITICAL, 189, marks),
                       DOMUS_MEMORY_NORMAL);
 }
 
 /* Both budgets are equal, so use above them is critical at once, and the level is normal as soon as
  * use is below them. */
-DOMT_TEST(equal_marks_give_only_critical_or_normal)
+DOMT_TEST(equal_memory_marks_give_only_critical_or_normal)
 {
     const domi_marks marks = {.high = 100, .critical = 100};
 
-    ck_assert_uint_eq(domi_level_that_follows(DOMUS_MEMORY_NORMAL, 99, marks), DOMUS_MEMORY_NORMAL);
-    ck_assert_uint_eq(domi_level_that_follows(DOMUS_MEMORY_NORMAL, 100, marks),
+    ck_assert_uint_eq(domi_memory_level_that_follows(DOMUS_MEMORY_NORMAL, 99, marks),
+                      DOMUS_MEMORY_NORMAL);
+    ck_assert_uint_eq(domi_memory_level_that_follows(DOMUS_MEMORY_NORMAL, 100, marks),
                       DOMUS_MEMORY_CRITICAL);
-    ck_assert_uint_eq(domi_level_that_follows(DOMUS_MEMORY_CRITICAL, 95, marks),
+    ck_assert_uint_eq(domi_memory_level_that_follows(DOMUS_MEMORY_CRITICAL, 95, marks),
                       DOMUS_MEMORY_CRITICAL);
-    ck_assert_uint_eq(domi_level_that_follows(DOMUS_MEMORY_CRITICAL, 94, marks),
+    ck_assert_uint_eq(domi_memory_level_that_follows(DOMUS_MEMORY_CRITICAL, 94, marks),
                       DOMUS_MEMORY_NORMAL);
 }
 
-DOMT_TEST(the_next_look_comes_before_the_next_mark_is_passed)
+DOMT_TEST(next_look_at_memory_comes_before_next_mark_is_passed)
 {
     const uint64_t ms = 1000000;
     const uint64_t mib = 1024 * 1024;
@@ -164,12 +169,12 @@ DOMT_TEST(the_next_look_comes_before_the_next_mark_is_passed)
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        ck_assert_uint_eq(domi_time_until_next_look(100 * ms, cases[i].way_mib * mib,
-                                                    cases[i].grown_kib * 1024,
-                                                    cases[i].took_ms * ms),
+        ck_assert_uint_eq(domi_time_until_next_look_at_memory(100 * ms, cases[i].way_mib * mib,
+                                                              cases[i].grown_kib * 1024,
+                                                              cases[i].took_ms * ms),
                           cases[i].after_ms * ms);
-    ck_assert_uint_eq(domi_time_until_next_look(100 * ms, mib, mib, 0), 4 * ms);
-    ck_assert_uint_eq(domi_time_until_next_look(2 * ms, mib, 0, 2 * ms), 2 * ms);
+    ck_assert_uint_eq(domi_time_until_next_look_at_memory(100 * ms, mib, mib, 0), 4 * ms);
+    ck_assert_uint_eq(domi_time_until_next_look_at_memory(2 * ms, mib, 0, 2 * ms), 2 * ms);
 }
 
 /* --- looks ------------------------------------------------------------------------------------ */
@@ -294,7 +299,7 @@ DOMT_TEST(growth_after_constant_use_is_noticed_in_time)
 
 /* A look at memory takes up to 50 us, so near a mark the looks may take at most a hundredth of a
  * thread's time. */
-DOMT_TEST(looks_near_a_mark_are_milliseconds_apart)
+DOMT_TEST(looks_at_memory_near_a_mark_are_milliseconds_apart)
 {
     domus_memory before, after;
 

@@ -41,7 +41,7 @@ static domus_config config_in_force(void)
 
 /* Change the configuration of the system, and check that this succeeds. Returns how many keys have
  * changed. */
-static int expect_changed(const domus_config *config)
+static int change_config_and_count_keys(const domus_config *config)
 {
     int result = domus_system_change(system_, config, error, sizeof error);
 
@@ -51,7 +51,7 @@ static int expect_changed(const domus_config *config)
 
 /* Check that a change of the configuration is refused with the error `wanted` and with `text`, and
  * that no key changes. */
-static void expect_refusal(const domus_config *config, int wanted, const char *text)
+static void expect_change_refused(const domus_config *config, int wanted, const char *text)
 {
     const domus_config before = config_in_force();
 
@@ -93,7 +93,7 @@ DOMT_TEST(each_live_key_holds_on_each_thread_after_its_next_turn)
         domi_key_store_value(key, &config, number, NULL);
         ck_assert_int_eq(domus_system_check_change(system_, &config, error, sizeof error), 1);
         /* the check of a configuration must not change the system */
-        ck_assert_msg(expect_changed(&config) == 1, "%s", key->path);
+        ck_assert_msg(change_config_and_count_keys(&config) == 1, "%s", key->path);
         config = config_in_force();
         ck_assert_msg(domi_key_get_number(key, &config) == number, "%s", key->path);
         domt_net_check_ok(kit, domus_testkit_run(kit));
@@ -106,7 +106,7 @@ DOMT_TEST(each_live_key_holds_on_each_thread_after_its_next_turn)
                 "%s", key->path);
             ck_assert_ptr_eq(thread->io.config, thread->config);
         }
-        ck_assert_int_eq(expect_changed(&config),
+        ck_assert_int_eq(change_config_and_count_keys(&config),
                          0); /* a change to the same configuration changes no key */
         tried++;
     }
@@ -141,21 +141,21 @@ DOMT_TEST(key_that_counts_at_a_start_is_refused_by_name)
                                                : another_number_for_key(key, &config),
                              NULL);
         snprintf(line, sizeof line, "these keys count at a start: %s", key->path);
-        expect_refusal(&config, -EPERM, line);
+        expect_change_refused(&config, -EPERM, line);
     }
     domus_config config = config_in_force();
     config.profile.crash_file = "a";
     /* because one key in the configuration is not live, no key may change */
     config.scheduler.io_ratio = 7;
-    expect_refusal(&config, -EPERM, "these keys count at a start: profile.crashFile");
+    expect_change_refused(&config, -EPERM, "these keys count at a start: profile.crashFile");
     config = config_in_force();
     config.system.threads = 0;
     config.system.threads_percent = 50; /* two keys that set the same field */
-    expect_refusal(&config, -EPERM, "these keys count at a start: system.threads");
+    expect_change_refused(&config, -EPERM, "these keys count at a start: system.threads");
     config.names.max = config.groups.max = config.groups.members_max = config.routers.max = 9;
     config.routers.routees_max = config.grains.max = config.grains.kinds_max = 9;
     config.files.open_max = config.log.queue_max = 99;
-    expect_refusal(
+    expect_change_refused(
         &config, -EPERM,
         "these keys count at a start: system.threads, files.openMax, groups.max, "
         "groups.membersMax, routers.max, routers.routeesMax, names.max, grains.kindsMax and 2 "
@@ -171,7 +171,7 @@ DOMT_TEST(wrong_value_is_refused_and_a_system_that_does_not_run_has_no_change)
     begin_kit_with_system(NULL);
     config = config_in_force();
     config.scheduler.io_ratio = 101;
-    expect_refusal(&config, -EINVAL, "scheduler.ioRatio: must be auto or 1..100, is 101");
+    expect_change_refused(&config, -EINVAL, "scheduler.ioRatio: must be auto or 1..100, is 101");
     config = config_in_force();
     config.channel.send_low_bytes = config.channel.send_high_bytes + 1;
     ck_assert_int_eq(domus_system_change(system_, &config, brief, sizeof brief), -EINVAL);
@@ -184,7 +184,7 @@ DOMT_TEST(wrong_value_is_refused_and_a_system_that_does_not_run_has_no_change)
     ck_assert_uint_eq(config_in_force().scheduler.idle.spin_ns, DOMUS_SPIN_AUTO);
     ck_assert_uint_ne(domus_system_config(system_)->scheduler.idle.spin_ns, DOMUS_SPIN_AUTO);
     plain.scheduler.io_ratio = 7;
-    expect_refusal(&plain, -ESHUTDOWN, "the system does not run");
+    expect_change_refused(&plain, -ESHUTDOWN, "the system does not run");
     domus_system_free(system_);
 }
 
@@ -200,11 +200,11 @@ static void set_idle_timeout(uint64_t section_ns, uint64_t listener_ns)
     listener.channel.idle_timeout_ns = listener_ns;
     config.channel.idle_timeout_ns = section_ns;
     config.listeners = &listener;
-    ck_assert_int_ge(expect_changed(&config), 1);
+    ck_assert_int_ge(change_config_and_count_keys(&config), 1);
     domt_net_check_ok(kit, domus_testkit_run(kit));
 }
 
-static void begin_listening(void)
+static void begin_kit_that_listens(void)
 {
     domus_config config;
 
@@ -213,7 +213,7 @@ static void begin_listening(void)
     system_ = domus_testkit_system(kit);
 }
 
-static domus_peer *connect_peer_to(const char *to)
+static domus_peer *connect_and_check_echo(const char *to)
 {
     domus_peer *peer = domt_kit_connect_peer(kit, to);
 
@@ -232,7 +232,7 @@ static int listen_at_port_2(domus_stack *stack, void *self)
 
 /* Check which of two connections are closed after 2 s of silence: that of the configured listener
  * (`named`), and that of an actor's listener (`own`). */
-static void check_closed(domus_peer *named, domus_peer *own, bool named_ends, bool own_ends)
+static void check_closed_peers(domus_peer *named, domus_peer *own, bool named_ends, bool own_ends)
 {
     domt_net_check_ok(kit, domus_testkit_advance(kit, 2 * SECOND));
     ck_assert_int_eq(domus_peer_has_end(named), named_ends);
@@ -249,23 +249,24 @@ DOMT_TEST(open_connections_take_new_time_outs)
                                               .on_read = {domt_on_read_echo, 0}};
     domus_channel_options none;
 
-    begin_listening();
+    begin_kit_that_listens();
     ck_assert_int_eq(domus_serve(system_, "named", &served, NULL, NULL), 0);
     (void)domt_spawn(system_, 1, &listening, NULL);
     domt_net_check_ok(kit, domus_testkit_run(kit));
-    domus_peer *named = connect_peer_to("127.0.0.1:1"), *own = connect_peer_to("127.0.0.1:2");
-    check_closed(named, own, false, false);
+    domus_peer *named = connect_and_check_echo("127.0.0.1:1"),
+               *own = connect_and_check_echo("127.0.0.1:2");
+    check_closed_peers(named, own, false, false);
     /* the listener has a limit of its own now, which its connection has already exceeded */
     set_idle_timeout(600 * SECOND, SECOND);
     ck_assert(domus_peer_has_end(named));
-    check_closed(named, own, true, false);
-    named = connect_peer_to("127.0.0.1:1");
+    check_closed_peers(named, own, true, false);
+    named = connect_and_check_echo("127.0.0.1:1");
     set_idle_timeout(600 * SECOND, 500 * SECOND); /* the listener's idle time becomes long again */
-    check_closed(named, own, false, false);
+    check_closed_peers(named, own, false, false);
     /* the listener has no limit of its own any more, so it follows that of the section `channel` */
     set_idle_timeout(SECOND, 0);
     /* the listener of an actor keeps the limit that it had when it began */
-    check_closed(named, own, true, false);
+    check_closed_peers(named, own, true, false);
     ck_assert_int_eq(domus_system_channel_options(system_, 1, &none), -ENOENT);
     domus_testkit_free(kit);
 }
@@ -274,32 +275,33 @@ DOMT_TEST(listener_with_other_fixed_keys_is_refused)
 {
     domus_listener_config listener[2];
 
-    begin_listening();
+    begin_kit_that_listens();
     domus_config config = config_in_force();
     listener[0] = listener[1] = config.listeners[0];
     config.listeners = listener;
     listener[0].backlog++;
     listener[0].address = "127.0.0.1:3";
-    expect_refusal(&config, -EPERM,
-                   "these keys count at a start: listeners.named.address, listeners.named.backlog");
+    expect_change_refused(
+        &config, -EPERM,
+        "these keys count at a start: listeners.named.address, listeners.named.backlog");
     listener[0] = listener[1];
     listener[1].name = "other";
     config.listener_count = 2;
-    expect_refusal(&config, -EPERM, "these keys count at a start: listeners");
+    expect_change_refused(&config, -EPERM, "these keys count at a start: listeners");
     config.listener_count = 1;
     listener[0].name = "other";
-    expect_refusal(&config, -EPERM, "these keys count at a start: listeners");
+    expect_change_refused(&config, -EPERM, "these keys count at a start: listeners");
     const domus_pool_config pool = {.name = "work"};
     config = config_in_force();
     config.pools = &pool;
     config.pool_count = 1;
-    expect_refusal(&config, -EPERM, "these keys count at a start: pools");
+    expect_change_refused(&config, -EPERM, "these keys count at a start: pools");
     domus_testkit_free(kit);
 }
 
 DOMT_TEST(change_of_one_key_leaves_all_others)
 {
-    begin_listening();
+    begin_kit_that_listens();
     ck_assert_int_eq(domus_system_change_key(system_, "listeners.named.channel.linger", "3s", error,
                                              sizeof error),
                      1);
@@ -309,7 +311,7 @@ DOMT_TEST(change_of_one_key_leaves_all_others)
     ck_assert_uint_eq(config.scheduler.io_ratio, 7);
     /* a change of another key leaves the listeners in the configuration as they are */
     config.scheduler.io_ratio = 8;
-    ck_assert_int_eq(expect_changed(&config), 1);
+    ck_assert_int_eq(change_config_and_count_keys(&config), 1);
     domus_channel_options options;
     ck_assert_int_eq(domus_system_channel_options(system_, 0, &options), 0);
     ck_assert_uint_eq(options.linger_ns, 3 * SECOND);
@@ -338,18 +340,18 @@ DOMT_TEST(change_of_one_key_leaves_all_others)
 }
 
 /* A thread that begins has followed change number 0, so no later change may get the number 0. */
-DOMT_TEST(number_of_changes_begins_again_without_the_step_being_touched)
+DOMT_TEST(number_of_changes_wraps_and_leaves_the_stop_step)
 {
-    uint32_t orders = domi_orders_of_step(DOMI_STOP_DRAIN) | DOMI_ORDERS_CHANGES;
-    uint32_t next = domi_orders_with_change(orders);
+    uint32_t orders = domi_orders_of_stop(DOMI_STOP_DRAIN) | DOMI_ORDERS_CHANGES;
+    uint32_t next = domi_orders_with_one_more_change(orders);
 
-    ck_assert_uint_eq(next, domi_orders_of_step(DOMI_STOP_DRAIN) | 1);
-    ck_assert_int_eq(domi_orders_get_step(next), DOMI_STOP_DRAIN);
-    ck_assert(domi_orders_differ_in_change(orders, next));
-    next = domi_orders_with_step(next, DOMI_STOP_END);
-    ck_assert_int_eq(domi_orders_get_step(next), DOMI_STOP_END);
+    ck_assert_uint_eq(next, domi_orders_of_stop(DOMI_STOP_DRAIN) | 1);
+    ck_assert_int_eq(domi_orders_get_stop_step(next), DOMI_STOP_DRAIN);
+    ck_assert(domi_orders_differ_in_config_change(orders, next));
+    next = domi_orders_with_stop_step(next, DOMI_STOP_END);
+    ck_assert_int_eq(domi_orders_get_stop_step(next), DOMI_STOP_END);
     ck_assert_uint_eq(next & DOMI_ORDERS_CHANGES, 1);
-    ck_assert(next >= domi_orders_of_step(DOMI_STOP_END));
+    ck_assert(next >= domi_orders_of_stop(DOMI_STOP_END));
 }
 
 /* --- real threads ----------------------------------------------------------------------------- */
@@ -397,7 +399,7 @@ DOMT_TEST(config_change_reaches_each_kind_of_thread)
         config = config_in_force();
         config.scheduler.timers_max = 1000 + turn;
         config.scheduler.messages_per_run_max = 100 + turn;
-        ck_assert_int_eq(expect_changed(&config), 2);
+        ck_assert_int_eq(change_config_and_count_keys(&config), 2);
         for (uint32_t i = 0; i < 3; i++)
             DOMT_WAIT_FOR(10, ask_actor_for_its_limits(actors[i]) ==
                                   ((1000ull + turn) << 32 | (i == 2 ? 5 : 100 + turn)));
@@ -405,7 +407,7 @@ DOMT_TEST(config_change_reaches_each_kind_of_thread)
     domt_end_system(system_);
 }
 
-static void *change_500_times(void *number_)
+static void *change_config_often(void *number_)
 {
     uint32_t number = *(uint32_t *)number_;
 
@@ -417,7 +419,7 @@ static void *change_500_times(void *number_)
         config.scheduler.idle.spin_ns = i % 2 == 0 ? DOMUS_SPIN_AUTO : 5000;
         config.channel.idle_timeout_ns = (1 + i % 9) * 100 * SECOND;
         config.profile.level = (domus_profile_level)(i % 3);
-        (void)expect_changed(&config);
+        (void)change_config_and_count_keys(&config);
         if (i % 8 == 0)
             domt_pause_ns(MS);
     }
@@ -435,7 +437,7 @@ DOMT_TEST(thousand_config_changes_lose_no_message)
     domus_address actors[2] = {domt_spawn(system_, 0, &looker, NULL),
                                domt_spawn(system_, 1, &looker, NULL)};
     for (int i = 0; i < 2; i++)
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, change_500_times, &numbers[i]), 0);
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, change_config_often, &numbers[i]), 0);
     for (; asked < 2000; asked++)
         (void)ask_actor_for_its_limits(actors[asked % 2]);
     for (int i = 0; i < 2; i++)

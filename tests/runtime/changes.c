@@ -81,7 +81,7 @@ static order parse_order(const void *payload)
     return made;
 }
 
-static bool is_order_how(const order *what, const char *how)
+static bool is_order_of_mode(const order *what, const char *how)
 {
     return strcmp(what->how, how) == 0;
 }
@@ -117,13 +117,14 @@ static int answer_after_sleep(domus_stack *stack, void *self, const domus_answer
 
     if (answer->error != 0)
         return answer->error;
-    if (is_order_how(what, "later") || is_order_how(what, "behind") || is_order_how(what, "note"))
+    if (is_order_of_mode(what, "later") || is_order_of_mode(what, "behind") ||
+        is_order_of_mode(what, "note"))
         domt_changes_now.results[0] = change_pipeline(stack, 0);
-    if (is_order_how(what, "lclean"))
+    if (is_order_of_mode(what, "lclean"))
         domt_changes_now.results[0] = change_pipeline(stack, DOMUS_PIPELINE_CLEAN);
     int error = reply_with_text(stack, what->text);
-    return error == 0 && is_order_how(what, "note") ? send_text_as_notice(stack, what->text)
-                                                    : error;
+    return error == 0 && is_order_of_mode(what, "note") ? send_text_as_notice(stack, what->text)
+                                                        : error;
 }
 
 static int on_packet_answer_by_order(domus_stack *stack, void *self, const void *payload)
@@ -131,30 +132,31 @@ static int on_packet_answer_by_order(domus_stack *stack, void *self, const void 
     order *what = domus_frame(stack);
 
     *what = parse_order(payload);
-    if (is_order_how(what, "slow") || is_order_how(what, "later") || is_order_how(what, "lclean") ||
-        is_order_how(what, "behind") || is_order_how(what, "note"))
+    if (is_order_of_mode(what, "slow") || is_order_of_mode(what, "later") ||
+        is_order_of_mode(what, "lclean") || is_order_of_mode(what, "behind") ||
+        is_order_of_mode(what, "note"))
         return domus_sleep(stack, what->wait_ms * MS, answer_after_sleep);
-    if (is_order_how(what, "up")) {
+    if (is_order_of_mode(what, "up")) {
         int error = reply_with_text(stack, what->text);
         domt_changes_now.results[0] = change_pipeline(stack, 0);
         return error;
     }
-    if (is_order_how(what, "pre") || is_order_how(what, "fwd"))
+    if (is_order_of_mode(what, "pre") || is_order_of_mode(what, "fwd"))
         domt_changes_now.results[0] = change_pipeline(stack, 0);
-    if (is_order_how(what, "clean"))
+    if (is_order_of_mode(what, "clean"))
         domt_changes_now.results[0] = change_pipeline(stack, DOMUS_PIPELINE_CLEAN);
-    if (is_order_how(what, "wrong")) {
+    if (is_order_of_mode(what, "wrong")) {
         domus_channel *channel = domus_channel_running(stack);
         domt_changes_now.results[0] = domus_channel_set_pipeline(stack, channel, &wrong, 0);
         domt_changes_now.results[1] = domus_channel_set_pipeline(stack, channel, NULL, 0);
         domt_changes_now.results[2] =
             domus_channel_set_pipeline(stack, channel, &domt_change_after, 2);
     }
-    if (is_order_how(what, "twice")) {
+    if (is_order_of_mode(what, "twice")) {
         domt_changes_now.results[0] = change_pipeline(stack, 0);
         domt_changes_now.results[1] = change_pipeline(stack, 0);
     }
-    if (is_order_how(what, "fwd"))
+    if (is_order_of_mode(what, "fwd"))
         return domus_forward(stack, domt_pipes_now.far);
     return reply_with_text(stack, what->text);
 }

@@ -335,7 +335,7 @@ static int reset_own_channel_in_open(domus_stack *stack, void *self, const void 
 
 /* A stop or a close in the first function of a channel leaves nothing behind, and the connect has
  * still succeeded. */
-DOMT_TEST(first_function_that_ends_its_channel_answers_the_connect)
+DOMT_TEST(connect_succeeds_though_first_function_ends_the_channel)
 {
     static const struct {
         domus_behaviour behaviour;
@@ -408,7 +408,7 @@ DOMT_TEST(many_connects_at_once_all_have_answers)
     end_system_server_and_client();
 }
 
-DOMT_TEST(behaviour_that_does_not_fit_is_refused)
+DOMT_TEST(connect_with_a_behaviour_that_does_not_fit_is_refused)
 {
     static const domus_behaviour state = {.name = "state"};
     static const domus_behaviour huge = {

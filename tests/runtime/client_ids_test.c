@@ -121,7 +121,7 @@ DOMT_TEST(answers_with_unknown_ids_are_dropped)
     domt_line_client_end(&client);
 }
 
-DOMT_TEST(the_mark_of_an_expired_ask_takes_its_answer_alone)
+DOMT_TEST(late_answer_to_an_expired_ask_is_dropped_by_its_id)
 {
     domt_line_client_begin(&client, &numbered, NULL);
     domt_ask_line_within(client.probe, client.channel, "a", SECOND / 10);
@@ -217,7 +217,7 @@ DOMT_TEST(many_asks_are_answered_in_an_order_of_chance)
 
 /* The oldest asks stay unanswered while thousands of younger ones are answered; then their time-out
  * ends the connection. */
-DOMT_TEST(asks_that_hang_are_found_behind_many_others)
+DOMT_TEST(oldest_unanswered_ask_times_out_behind_thousands)
 {
     for (int round = 0; round < 2; round++) {
         domt_line_client_begin(&client, &numbered, NULL);
@@ -250,7 +250,7 @@ DOMT_TEST(asks_that_hang_are_found_behind_many_others)
 
 /* Asks 0 and 16 stay unanswered while younger asks are answered and the number of lists of asks
  * grows (asked.h). Each other ask gets its own answer. */
-DOMT_TEST(asks_that_hang_are_kept_when_there_are_more)
+DOMT_TEST(unanswered_asks_are_kept_when_the_lists_of_asks_grow)
 {
     domus_probe *probes[64] = {NULL};
     char text[32];
@@ -278,7 +278,7 @@ DOMT_TEST(asks_that_hang_are_kept_when_there_are_more)
 
 /* The next time-out is that of the oldest open ask. It is ask 32, far behind the first unanswered
  * one, and not ask 48 of the same list. */
-DOMT_TEST(oldest_ask_is_found_behind_many_answered)
+DOMT_TEST(time_out_is_of_oldest_open_ask_behind_answered_ones)
 {
     domus_probe *hung[3] = {NULL};
     char text[32];

@@ -66,7 +66,7 @@ void domt_line_client_begin(domt_line_client *client, const domus_pipeline *pipe
     begin_client_with_options(client, options);
 }
 
-void domt_line_client_begin_staying(domt_line_client *client, const domus_pipeline *pipeline)
+void domt_line_client_begin_ignoring_fin(domt_line_client *client, const domus_pipeline *pipeline)
 {
     line_behaviour = (domus_behaviour){.name = "line",
                                        .kind = DOMUS_CHANNELS,

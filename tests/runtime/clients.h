@@ -27,7 +27,7 @@ void domt_line_client_begin(domt_line_client *client, const domus_pipeline *pipe
 
 /* Make a test kit as domt_line_client_begin() does, with a channel that stays open when its peer
  * has sent FIN. */
-void domt_line_client_begin_staying(domt_line_client *client, const domus_pipeline *pipeline);
+void domt_line_client_begin_ignoring_fin(domt_line_client *client, const domus_pipeline *pipeline);
 
 /* Check that the channel either still answers or has ended properly, and free the test kit. */
 void domt_line_client_end(domt_line_client *client);

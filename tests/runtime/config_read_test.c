@@ -145,7 +145,7 @@ DOMT_TEST(word_is_one_of_those_exactly)
     expect_text_is_refused(&word, "", "expected false or true, found nothing%.0s");
 }
 
-DOMT_TEST(config_key_of_text_is_left_to_the_table)
+DOMT_TEST(value_of_a_text_key_is_read_unchecked)
 {
     expect_text_is_read_as(&cpus, "0-3,8", 0);
     expect_text_is_read_as(&cpus, "", 0);

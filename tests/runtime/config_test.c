@@ -93,7 +93,7 @@ DOMT_TEST(defaults_are_those_of_the_header_and_valid)
     ck_assert_uint_eq(config.listener_count, 0);
 }
 
-DOMT_TEST(messages_of_peers_have_bounds)
+DOMT_TEST(defaults_bound_time_of_heads_and_rate_of_bodies)
 {
     domus_config config;
     domus_config_init(&config);
@@ -129,7 +129,7 @@ static bool is_known_padding_of_config(size_t start, size_t end)
 
 /* Each byte of domus_config belongs to a key or is padding, so this test finds a field that no row
  * of the table of keys describes. */
-DOMT_TEST(every_field_has_its_row)
+DOMT_TEST(every_field_of_the_config_has_a_row_of_keys)
 {
     unsigned char covered[sizeof(domus_config)] = {0};
     const domus_config_key *key;
@@ -154,7 +154,7 @@ DOMT_TEST(every_field_has_its_row)
 
 /* Both ends of a key's range are accepted, and values beyond them are refused, by the functions for
  * numbers and fields and by the check of a configuration alike. */
-DOMT_TEST(every_range_holds_at_both_ends)
+DOMT_TEST(range_of_every_key_holds_at_both_ends)
 {
     const domus_config_key *key;
     char error[256];
@@ -208,7 +208,7 @@ DOMT_TEST(time_outs_have_a_least_value_beside_0)
     }
 }
 
-DOMT_TEST(only_real_time_signals_ask_where_a_thread_is)
+DOMT_TEST(stall_signal_must_be_a_real_time_signal_or_none)
 {
     static const uint32_t wrong[] = {1, 9, 11, 32, 33, 65};
     domus_config config;
@@ -459,7 +459,7 @@ DOMT_TEST(options_of_a_listener_are_checked_and_named)
                  "is 1KiB");
 }
 
-DOMT_TEST(all_faults_are_reported_and_the_first_is_the_line)
+DOMT_TEST(all_config_faults_are_reported_and_first_is_the_error)
 {
     domus_listener_config listener = {.address = "x"};
     domus_config config;

@@ -21,14 +21,14 @@ static _Atomic uint32_t done, mounted, opened, closed_;
 /* channel of the last adopted socket; the test reads it once `done` is set */
 static domus_address channel;
 
-static int on_line_mount(domus_stack *stack, void *self)
+static int on_line_mount_set_state(domus_stack *stack, void *self)
 {
     *(uint32_t *)self = 5;
     atomic_fetch_add(&mounted, 1);
     return 0;
 }
 
-static int on_line_open(domus_stack *stack, void *self, const void *payload)
+static int on_line_open_check_and_count(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
@@ -39,7 +39,7 @@ static int on_line_open(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int on_line_close(domus_stack *stack, void *self, const void *payload)
+static int on_line_close_count(domus_stack *stack, void *self, const void *payload)
 {
     atomic_fetch_add(&closed_, 1);
     return 0;
@@ -48,10 +48,10 @@ static int on_line_close(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour line = {.name = "line",
                                      .kind = DOMUS_CHANNELS,
                                      .state_size = sizeof(uint32_t),
-                                     .on_mount = on_line_mount,
-                                     .on_open = {on_line_open, 0},
+                                     .on_mount = on_line_mount_set_state,
+                                     .on_open = {on_line_open_check_and_count, 0},
                                      .on_read = {domt_on_read_echo, 0},
-                                     .on_close = {on_line_close, 0}};
+                                     .on_close = {on_line_close_count, 0}};
 
 static int on_adopt_take_over_socket(domus_stack *stack, void *self, const void *payload)
 {
@@ -212,7 +212,7 @@ static const domus_behaviour noted = {.name = "line",
                                       .kind = DOMUS_CHANNELS,
                                       .on_open = {record_opened_channel, 0},
                                       .on_read = {domt_on_read_echo, 0},
-                                      .on_close = {on_line_close, 0}};
+                                      .on_close = {on_line_close_count, 0}};
 
 static int record_result_of_connect(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -338,7 +338,7 @@ DOMT_TEST(unix_listener_without_room_is_waited_for)
 }
 
 /* Returns how many descriptors of this process have the flag O_NONBLOCK. */
-static uint32_t count_nonblocking(void)
+static uint32_t count_nonblocking_descriptors(void)
 {
     uint32_t count = 0;
 
@@ -349,7 +349,7 @@ static uint32_t count_nonblocking(void)
     return count;
 }
 
-DOMT_TEST(connections_of_this_side_escape_peer_limits)
+DOMT_TEST(connections_made_by_this_side_escape_limits_of_peers)
 {
     domus_config config = domt_config_of_threads(1);
     order what = {.to = ""};
@@ -360,7 +360,7 @@ DOMT_TEST(connections_of_this_side_escape_peer_limits)
     config.channel.connections_max = 1;
     config.connection.first_byte_timeout_ns = 400 * DOMT_MS;
     system_ = domt_start_system(&config);
-    uint32_t nonblocking = count_nonblocking();
+    uint32_t nonblocking = count_nonblocking_descriptors();
     domus_address actor = domt_spawn(system_, 0, &order_client, NULL);
     domus_address state = domt_spawn(system_, 0, &order_business, NULL);
     /* connections of this side may be more than the limit for peers */
@@ -372,7 +372,7 @@ DOMT_TEST(connections_of_this_side_escape_peer_limits)
             ck_assert_int_eq(atomic_load(&result), -EPERM);
         }
     }
-    ck_assert_uint_eq(count_nonblocking(), nonblocking);
+    ck_assert_uint_eq(count_nonblocking_descriptors(), nonblocking);
     domt_pause_ns(500 * DOMT_MS);
     /* no channel was closed, though no peer has sent a byte within the time for a first byte */
     ck_assert_uint_eq(atomic_load(&closed_), 0);

@@ -41,13 +41,13 @@ static int resolve_far_and_mixed(void *context, const char *name, domus_endpoint
     return 2;
 }
 
-static int on_line_open(domus_stack *stack, void *self, const void *payload)
+static int on_line_open_record_peer(domus_stack *stack, void *self, const void *payload)
 {
     opened++;
     return domus_channel_peer(domus_channel_running(stack), &reached);
 }
 
-static int on_line_close(domus_stack *stack, void *self, const void *payload)
+static int on_line_close_count(domus_stack *stack, void *self, const void *payload)
 {
     closed_++;
     return 0;
@@ -57,8 +57,8 @@ static const domus_behaviour line = {
     .name = "line",
     .kind = DOMUS_CHANNELS,
     .state_size = 2000, /* a state so large that it lies beside the house, and not within it */
-    .on_open = {on_line_open, 0},
-    .on_close = {on_line_close, 0},
+    .on_open = {on_line_open_record_peer, 0},
+    .on_close = {on_line_close_count, 0},
 };
 
 static int record_result_of_connect(domus_stack *stack, void *self, const domus_answer *answer)
@@ -237,7 +237,7 @@ static domus_testkit *begin_connect_to_silent_hosts(domus_address *ret_actor)
 
 /* The internal actor that makes a connect ends with it: when the connect fails, at once or later,
  * and when it is cancelled. */
-DOMT_TEST(actor_of_a_connect_ends_with_it)
+DOMT_TEST(internal_actor_of_a_connect_ends_with_the_connect)
 {
     domus_address actor;
     domus_testkit *kit = begin_connect_to_silent_hosts(&actor);

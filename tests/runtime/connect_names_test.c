@@ -102,13 +102,13 @@ static _Atomic int result;
 static _Atomic uint32_t done, opened, closed_;
 static domus_conversation conversation;
 
-static int on_line_open(domus_stack *stack, void *self, const void *payload)
+static int on_line_open_count(domus_stack *stack, void *self, const void *payload)
 {
     atomic_fetch_add(&opened, 1);
     return 0;
 }
 
-static int on_line_close(domus_stack *stack, void *self, const void *payload)
+static int on_line_close_count(domus_stack *stack, void *self, const void *payload)
 {
     atomic_fetch_add(&closed_, 1);
     return 0;
@@ -116,8 +116,8 @@ static int on_line_close(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour line = {.name = "line",
                                      .kind = DOMUS_CHANNELS,
-                                     .on_open = {on_line_open, 0},
-                                     .on_close = {on_line_close, 0}};
+                                     .on_open = {on_line_open_count, 0},
+                                     .on_close = {on_line_close_count, 0}};
 
 static int record_results_of_connects(domus_stack *stack, void *self, const domus_answer *answers)
 {
@@ -404,7 +404,7 @@ DOMT_TEST(stop_does_not_wait_for_a_look_up)
 
 /* The memory of remembered names is not own memory of the system, so forgetting them must not be
  * counted. Threads report their memory in steps of 64 KiB. */
-DOMT_TEST(forgotten_names_change_no_own_memory)
+DOMT_TEST(forgetting_looked_up_names_changes_no_own_memory)
 {
     char name[16];
 

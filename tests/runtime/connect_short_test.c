@@ -143,7 +143,7 @@ static int result_of_connect_by_actor(domus_address actor, const char *host)
 
 /* Limit the descriptors of this process to `more` besides those that are open, which have the
  * lowest numbers. Returns the limit before. */
-static struct rlimit allow_so_many_more_descriptors(uint32_t more)
+static struct rlimit limit_descriptors_to_so_many_more(uint32_t more)
 {
     struct rlimit before, now;
     int lowest = dup(listener);
@@ -167,7 +167,7 @@ DOMT_TEST(connect_without_descriptors_fails_and_leaves_nothing)
         domus_address actor = domt_spawn(system_, 0, kinds[i % 2], NULL);
         ck_assert_int_eq(result_of_connect_by_actor(actor, hosts[i / 2]), 0);
         uint32_t open = domt_count_directory_entries("/proc/self/fd");
-        const struct rlimit before = allow_so_many_more_descriptors(0);
+        const struct rlimit before = limit_descriptors_to_so_many_more(0);
         ck_assert_int_eq(result_of_connect_by_actor(actor, hosts[i / 2]), -EMFILE);
         ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
         ck_assert_uint_eq(domt_count_directory_entries("/proc/self/fd"), open);
@@ -181,13 +181,13 @@ DOMT_TEST(connect_without_descriptors_fails_and_leaves_nothing)
 
 /* The attempt at the first address gets no answer, and for the second address there is no
  * descriptor. When the first attempt is given up, the connect ends with a time-out. */
-DOMT_TEST(attempt_without_a_descriptor_leaves_the_first_one_its_time)
+DOMT_TEST(attempt_without_a_descriptor_does_not_end_the_first_one)
 {
     open_listener_of_peer(true);
     start_system();
     domus_address actor = domt_spawn(system_, 0, &client, NULL);
     uint32_t open = domt_count_directory_entries("/proc/self/fd");
-    const struct rlimit before = allow_so_many_more_descriptors(1);
+    const struct rlimit before = limit_descriptors_to_so_many_more(1);
     order_connect_to_host(actor, "two");
     DOMT_WAIT_FOR(10, domt_profile_of_all_threads(system_).connects == 1);
     domt_pause_ns(100 * DOMT_MS); /* the attempt at the second address has failed by then */
@@ -343,7 +343,7 @@ static void end_kit(void)
 
 /* A drain begins while a service works on a datagram for which it still needs the connected
  * channel. */
-DOMT_TEST(connected_channel_drains_behind_those_that_use_it)
+DOMT_TEST(connected_channel_drains_behind_channels_that_use_it)
 {
     domus_datagram_peer *server, *asker;
     domus_endpoint to;
@@ -365,7 +365,7 @@ DOMT_TEST(connected_channel_drains_behind_those_that_use_it)
     domus_testkit_free(kit);
 }
 
-DOMT_TEST(connected_channels_have_the_limit_of_connects)
+DOMT_TEST(connected_datagram_channels_count_in_connect_limit)
 {
     begin_kit_with_limit(2);
     for (int i = 0; i < 3; i++)
@@ -379,7 +379,7 @@ DOMT_TEST(connected_channels_have_the_limit_of_connects)
 
 /* A channel of datagrams that has ended, and one that could not be made, give back their places in
  * the limit of connects. */
-DOMT_TEST(connected_channels_leave_their_places)
+DOMT_TEST(ended_datagram_channels_free_places_of_connect_limit)
 {
     begin_kit_with_limit(1);
     ck_assert_int_eq(open_channel_of_datagrams("unix:@a", "unix:@nobody"), -ECONNREFUSED);

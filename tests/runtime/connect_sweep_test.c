@@ -34,7 +34,8 @@ static const char *const places[] = {
 
 static domus_peer_listener *listeners[3]; /* listeners at the places number 0, 2 and 6 */
 
-static int resolve_several(void *context, const char *name, domus_endpoint *ret_found, uint32_t max)
+static int resolve_several_to_three_hosts(void *context, const char *name,
+                                          domus_endpoint *ret_found, uint32_t max)
 {
     static const unsigned char hosts[] = {3, 2, 1};
 
@@ -137,7 +138,7 @@ static int on_line_mount_refuse_at_times(domus_stack *stack, void *self)
     }
 }
 
-static void on_line_stop(domus_stack *stack, void *self)
+static void on_line_stop_count(domus_stack *stack, void *self)
 {
     stopped++;
 }
@@ -159,7 +160,7 @@ static int on_line_open_fail_at_times(domus_stack *stack, void *self, const void
     }
 }
 
-static int on_line_close(domus_stack *stack, void *self, const void *payload)
+static int on_line_close_count(domus_stack *stack, void *self, const void *payload)
 {
     closed++;
     return 0;
@@ -177,9 +178,9 @@ static const domus_behaviour line = {
     .state_size = 8,
     .on = (const domus_on[]){{&close_type, close_running_channel, 0}, {0}},
     .on_mount = on_line_mount_refuse_at_times,
-    .on_stop = on_line_stop,
+    .on_stop = on_line_stop_count,
     .on_open = {on_line_open_fail_at_times, 0},
-    .on_close = {on_line_close, 0},
+    .on_close = {on_line_close_count, 0},
 };
 
 static void count_outcome_of_connect(int error)
@@ -290,7 +291,7 @@ static void make_kit_of_random_config(domt_sweep *sweep)
     if (domt_sweep_draw_below(sweep, 3) == 0)
         config.connect.under_way_max = 1 + (uint32_t)domt_sweep_draw_below(sweep, 4);
     domt_sweep_make_kit(sweep, &config, NULL, 0);
-    domus_testkit_resolve_with(sweep->kit, resolve_several, NULL);
+    domus_testkit_resolve_with(sweep->kit, resolve_several_to_three_hosts, NULL);
 }
 
 static void spawn_connecting_actor(domt_sweep *sweep, uint32_t which)
@@ -420,7 +421,7 @@ static int run_sweep_of_seed(uint64_t seed, void *context)
     (void)domus_testkit_stop(sweep.kit);
     check_no_connect_is_left(&sweep, &dead);
     check_each_connect_ended_once(&sweep, dead);
-    return domt_sweep_end_seed(&sweep);
+    return domt_sweep_end_and_check_seed(&sweep);
 }
 
 DOMT_TEST(each_connect_ends_once)

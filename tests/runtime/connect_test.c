@@ -29,13 +29,13 @@ static int listen_as_ordered(domus_stack *stack, void *self, const void *payload
     return 0;
 }
 
-static int on_server_open(domus_stack *stack, void *self, const void *payload)
+static int on_server_open_count(domus_stack *stack, void *self, const void *payload)
 {
     atomic_fetch_add(&server_opened, 1);
     return 0;
 }
 
-static int on_server_close(domus_stack *stack, void *self, const void *payload)
+static int on_server_close_count(domus_stack *stack, void *self, const void *payload)
 {
     atomic_fetch_add(&server_closed, 1);
     return 0;
@@ -45,9 +45,9 @@ static const domus_on server_rows[] = {{&listen_type, listen_as_ordered, 0}, {0}
 static const domus_behaviour server = {.name = "server",
                                        .kind = DOMUS_CHANNELS,
                                        .on = server_rows,
-                                       .on_open = {on_server_open, 0},
+                                       .on_open = {on_server_open_count, 0},
                                        .on_read = {domt_on_read_echo, 0},
-                                       .on_close = {on_server_close, 0}};
+                                       .on_close = {on_server_close_count, 0}};
 
 /* --- the client: its channel sends one byte, and closes when it is back ----------------------- */
 
@@ -58,7 +58,7 @@ typedef struct line {
     uint32_t marker;
 } line;
 
-static int on_line_mount(domus_stack *stack, void *self)
+static int on_line_mount_set_state(domus_stack *stack, void *self)
 {
     line *of = self;
 
@@ -93,7 +93,7 @@ static int on_line_read_close(domus_stack *stack, void *self, const void *payloa
     return domus_channel_close(stack, event->channel);
 }
 
-static int on_line_close(domus_stack *stack, void *self, const void *payload)
+static int on_line_close_count(domus_stack *stack, void *self, const void *payload)
 {
     atomic_fetch_add(&closed_, 1);
     return 0;
@@ -102,10 +102,10 @@ static int on_line_close(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour line_behaviour = {.name = "line",
                                                .kind = DOMUS_CHANNELS,
                                                .state_size = sizeof(line),
-                                               .on_mount = on_line_mount,
+                                               .on_mount = on_line_mount_set_state,
                                                .on_open = {on_line_open_send_a_byte, 0},
                                                .on_read = {on_line_read_close, 0},
-                                               .on_close = {on_line_close, 0}};
+                                               .on_close = {on_line_close_count, 0}};
 
 /* The order by which a test lets an actor connect; `result` gets the outcome of the connect. */
 typedef struct order {

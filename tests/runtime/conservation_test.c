@@ -101,7 +101,7 @@ static bool is_no_message_under_way(struct world *world, const char **ret_kind)
         return false;
     if (pthread_mutex_trylock(&world->asker.turn) == 0) {
         *ret_kind = "the budget's end";
-        silent = domt_budget_left() <= 0;
+        silent = domt_budget_messages_left() <= 0;
         /* these ends are read before all beginnings */
         uint64_t born = count_mounted_or_stopped_early(world->system);
         domt_sums_read_counts(&world->sums);
@@ -162,7 +162,7 @@ static void wait_for_lasting_silence(struct world *world)
                             domt_sums_total_handled(&world->sums) - moved);
     domt_check_counts_equal(run_name, &world->sums, "sums in balance in silence", 1,
                             domt_sums_are_balanced(&world->sums, NULL) ? 1 : 0);
-    domt_check_silence(run_name, world->system, &world->sums);
+    domt_check_system_is_silent(run_name, world->system, &world->sums);
     domt_count_one(DOMT_SILENCES);
 }
 

@@ -134,7 +134,7 @@ bool domt_sums_are_balanced(const domt_sums *sums, const char **ret_kind);
 
 /* Returns the name of a kind of which more have ended than have begun, so one has ended twice; NULL
  * if there is no such kind. */
-const char *domt_sums_kind_ended_twice(const domt_sums *sums);
+const char *domt_sums_find_kind_ended_twice(const domt_sums *sums);
 
 /* Returns a number that grows with each thing that is handled, without failed calls of outsiders.
  * If it stands still, an actor or a thread is stuck. */
@@ -155,7 +155,7 @@ void domt_sums_print(const domt_sums *sums);
 void domt_budget_add_messages(int64_t messages);
 
 /* Returns the part of the budget that no thread has taken yet; threads take it in blocks. */
-int64_t domt_budget_left(void);
+int64_t domt_budget_messages_left(void);
 
 /* Take one message from the budget. Returns whether the caller may send it. */
 bool domt_budget_take_message(void);
@@ -277,7 +277,8 @@ void domt_check_none_ended_twice(const char *name, const domt_sums *sums);
 
 /* Check the system in a silence: no timer is armed, no house is ready or shown to thieves, and
  * nothing that must not happen was counted. */
-void domt_check_silence(const char *name, const domus_system *system, const domt_sums *sums);
+void domt_check_system_is_silent(const char *name, const domus_system *system,
+                                 const domt_sums *sums);
 
 /* Check that the counters of the stopped system agree with the counts of the test. */
 void domt_check_profile_of_system(const char *name, domus_system *system, const domt_sums *sums);

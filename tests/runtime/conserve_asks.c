@@ -36,8 +36,8 @@ static const domus_pattern tokens = {.types = (const domus_type *const[]){&domt_
 
 /* --- resumed ---------------------------------------------------------------------------------- */
 
-static void count_and_take_answer(domus_stack *stack, domt_node *self, const domus_answer *answer,
-                                  bool by_message)
+static void count_and_take_owned_answer(domus_stack *stack, domt_node *self,
+                                        const domus_answer *answer, bool by_message)
 {
     domt_count_one(DOMT_ASK_RESUMED);
     domt_add_to_count(DOMT_ASK_ANSWERED, by_message);
@@ -51,9 +51,10 @@ static void count_and_take_answer(domus_stack *stack, domt_node *self, const dom
     domt_add_neighbour(self, ((const domt_token *)answer->payload)->somebody);
 }
 
-static int count_answer_and_pass_on(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_answer_and_pass_token_on(domus_stack *stack, void *self,
+                                          const domus_answer *answer)
 {
-    count_and_take_answer(stack, self, answer, stack->message != NULL);
+    count_and_take_owned_answer(stack, self, answer, stack->message != NULL);
     return domt_pass_token_on(stack, self);
 }
 
@@ -61,19 +62,19 @@ static int count_answer_and_pass_on(domus_stack *stack, void *self, const domus_
  * still stand, and the actor that is asked might ask this one. */
 static int count_answer_and_send_notice(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    count_and_take_answer(stack, self, answer, stack->message != NULL);
+    count_and_take_owned_answer(stack, self, answer, stack->message != NULL);
     return domt_pass_token_by_notice(stack, self);
 }
 
 /* Count the answers of a list: each answer lies within its promise, which has the message. */
-static int count_all_answers_and_pass_on(domus_stack *stack, void *self,
-                                         const domus_answer *answers)
+static int count_answers_and_pass_token_on(domus_stack *stack, void *self,
+                                           const domus_answer *answers)
 {
     for (const domus_answer *answer = answers; answer != NULL; answer = answer->next) {
         const domi_promise *promise =
             (const domi_promise *)(const void *)((const char *)answer -
                                                  offsetof(domi_promise, answer));
-        count_and_take_answer(stack, self, answer, promise->message != NULL);
+        count_and_take_owned_answer(stack, self, answer, promise->message != NULL);
     }
     return domt_pass_token_on(stack, self);
 }
@@ -88,13 +89,14 @@ static int send_counted_reply(domus_stack *stack, const domt_token *token)
 
 static int reply_after_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    count_and_take_answer(stack, self, answer, stack->message != NULL);
+    count_and_take_owned_answer(stack, self, answer, stack->message != NULL);
     if (answer->error != 0)
         return -EDOM;
     return send_counted_reply(stack, answer->payload);
 }
 
-static int count_received_and_pass_on(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_received_and_pass_token_on(domus_stack *stack, void *self,
+                                            const domus_answer *answer)
 {
     if (answer->error != 0) {
         domt_count_one(DOMT_RECEIVE_FAILED);
@@ -107,7 +109,7 @@ static int count_received_and_pass_on(domus_stack *stack, void *self, const domu
     return domt_pass_token_on(stack, self);
 }
 
-static int count_ended_job_and_pass_on(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_job_and_pass_token_on(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domt_count_one(DOMT_JOB_ENDED);
     return domt_pass_token_on(stack, self);
@@ -164,7 +166,7 @@ static int ask_four_neighbours(domus_stack *stack, domt_node *self)
             return 0; /* the first ask failed, because the conversation was cancelled before */
     }
     domt_count_one(DOMT_FANNED);
-    return domus_wait_all(stack, count_all_answers_and_pass_on);
+    return domus_wait_all(stack, count_answers_and_pass_token_on);
 }
 
 static int begin_receive_of_token(domus_stack *stack, domt_node *self)
@@ -173,7 +175,7 @@ static int begin_receive_of_token(domus_stack *stack, domt_node *self)
     uint64_t within_ns = domi_random_below(&self->dice, 2) * DOMT_MS;
 
     domt_count_one(DOMT_RECEIVE_MADE);
-    int result = domus_receive_within(stack, &tokens, within_ns, count_received_and_pass_on);
+    int result = domus_receive_within(stack, &tokens, within_ns, count_received_and_pass_token_on);
     if (result != DOMUS_PARKED)
         domt_count_one(DOMT_RECEIVE_UNMADE);
     return result;
@@ -187,7 +189,7 @@ static int do_nothing_as_job(void *argument)
 static int begin_blocking_work(domus_stack *stack)
 {
     domt_count_one(DOMT_JOB_MADE);
-    int result = domus_blocking(stack, do_nothing_as_job, NULL, count_ended_job_and_pass_on);
+    int result = domus_blocking(stack, do_nothing_as_job, NULL, count_job_and_pass_token_on);
     if (result != DOMUS_PARKED)
         domt_count_one(DOMT_JOB_UNMADE);
     return result;
@@ -201,7 +203,7 @@ int domt_pass_token_by_ask(domus_stack *stack, domt_node *self)
     if (chance < 16)
         result = ask_oracle_in_barrier(stack, self);
     else if (chance < 32)
-        result = ask_any_neighbour(stack, self, DOMT_MS, count_answer_and_pass_on);
+        result = ask_any_neighbour(stack, self, DOMT_MS, count_answer_and_pass_token_on);
     else if (chance < 36)
         result = ask_four_neighbours(stack, self);
     else if (chance < 38)
@@ -209,7 +211,7 @@ int domt_pass_token_by_ask(domus_stack *stack, domt_node *self)
     else if (chance == 38)
         result = begin_blocking_work(stack);
     else
-        result = ask_any_neighbour(stack, self, 0, count_answer_and_pass_on);
+        result = ask_any_neighbour(stack, self, 0, count_answer_and_pass_token_on);
     if (result == DOMUS_PARKED && chance < 32)
         (void)domus_conversation_of(stack, &self->conversation);
     /* Only a parked conversation has asked; one that was cancelled before passes the token on by a

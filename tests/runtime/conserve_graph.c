@@ -214,7 +214,7 @@ static void cancel_periodic_timer(domus_stack *stack, domt_node *self)
     domt_add_to_count(DOMT_ODD, domus_timer_cancel(stack, self->ticker) != 0);
 }
 
-static int pass_on_in_rare_way(domus_stack *stack, domt_node *self, uint64_t chance)
+static int act_rarely_and_pass_token_on(domus_stack *stack, domt_node *self, uint64_t chance)
 {
     /* Nodes are seldom run on a loan, so a node on a loan replaces an actor more often. */
     if (chance == 0 || (chance < 12 && domt_is_run_on_loan(stack)))
@@ -234,7 +234,7 @@ int domt_pass_token_on(domus_stack *stack, domt_node *self)
         return 0;
     uint64_t chance = domi_random_below(&self->dice, 2048);
     if (chance < 30)
-        return pass_on_in_rare_way(stack, self, chance);
+        return act_rarely_and_pass_token_on(stack, self, chance);
     if (chance < 360)
         return domt_pass_token_by_ask(stack, self);
     if (chance < 420)
@@ -246,7 +246,8 @@ int domt_pass_token_on(domus_stack *stack, domt_node *self)
 
 /* Count how the node is run (pinned, on a loan), and check that the token was meant for this
  * node. */
-static void count_run_of_node(domus_stack *stack, const domt_node *self, const domt_token *token)
+static void count_run_and_check_token(domus_stack *stack, const domt_node *self,
+                                      const domt_token *token)
 {
     bool lent = domt_is_run_on_loan(stack);
 
@@ -268,7 +269,7 @@ static int on_token_pass_on(domus_stack *stack, void *self_, const void *payload
     domt_node *self = self_;
     uint64_t chance = domi_random_below(&self->dice, 256);
 
-    count_run_of_node(stack, self, token);
+    count_run_and_check_token(stack, self, token);
     /* A token is stashed only if the node has a timer, because the handler of a timer unstashes
      * it. */
     if (chance == 0 && self->timers != 0 && domus_stash(stack) == 0) {
@@ -283,16 +284,16 @@ static int on_token_pass_on(domus_stack *stack, void *self_, const void *payload
     return domt_pass_token_on(stack, self);
 }
 
-static int on_letter_pass_on(domus_stack *stack, void *self, const void *payload)
+static int on_letter_pass_token_on(domus_stack *stack, void *self, const void *payload)
 {
-    count_run_of_node(stack, self, payload);
+    count_run_and_check_token(stack, self, payload);
     domt_count_one(DOMT_LETTER_TAKEN);
     domt_add_to_count(DOMT_ODD, domus_take(stack) != 0);
     domt_add_neighbour(self, ((const domt_token *)payload)->somebody);
     return domt_pass_token_on(stack, self);
 }
 
-static int on_bell_pass_on(domus_stack *stack, void *self_, const void *armed_lent)
+static int on_bell_pass_token_on(domus_stack *stack, void *self_, const void *armed_lent)
 {
     domt_node *self = self_;
 
@@ -304,12 +305,12 @@ static int on_bell_pass_on(domus_stack *stack, void *self_, const void *armed_le
     return domt_pass_token_on(stack, self);
 }
 
-static int on_tick_pass_on(domus_stack *stack, void *self_, const void *payload)
+static int on_tick_pass_token_on(domus_stack *stack, void *self_, const void *payload)
 {
     domt_node *self = self_;
 
     domt_count_one(DOMT_TICKER_RUNG);
-    if (domt_budget_left() <= 0 || domi_random_below(&self->dice, 16) == 0)
+    if (domt_budget_messages_left() <= 0 || domi_random_below(&self->dice, 16) == 0)
         cancel_periodic_timer(stack, self);
     return domt_pass_token_on(stack, self);
 }
@@ -340,10 +341,10 @@ static void on_stop_count_timers(domus_stack *stack, void *self_)
 static const domus_on rows[] = {
     {&domt_token_type, on_token_pass_on, 0},
     {&domt_question_type, domt_on_question_respond, 0},
-    {&bell_type, on_bell_pass_on, 0},
-    {&domt_letter_type, on_letter_pass_on, 0},
+    {&bell_type, on_bell_pass_token_on, 0},
+    {&domt_letter_type, on_letter_pass_token_on, 0},
     {&domt_query_type, domt_on_query_respond, 0},
-    {&tick_type, on_tick_pass_on, 0},
+    {&tick_type, on_tick_pass_token_on, 0},
     {0},
 };
 

@@ -74,7 +74,7 @@ const domus_behaviour domt_alarm_behaviour = {
  * answer */
 #define QUERY_NS (600000 * DOMT_MS)
 
-static bool is_seemingly_alive(domus_address address)
+static bool is_actor_seemingly_alive(domus_address address)
 {
     return address.house != NULL &&
            DOMI_LIFE_LEASE(domi_house_life_word(address.house)) == address.lease;
@@ -86,7 +86,8 @@ domus_address domt_board_pick_address(domi_random *dice)
     uint64_t bits = domi_random_next_bits(dice);
     domus_address address = domt_board_read_address(bits);
 
-    for (uint64_t i = 1; i < DOMT_BOARD && bits % 16 != 0 && !is_seemingly_alive(address); i++)
+    for (uint64_t i = 1; i < DOMT_BOARD && bits % 16 != 0 && !is_actor_seemingly_alive(address);
+         i++)
         address = domt_board_read_address(bits + i);
     return address;
 }
@@ -115,7 +116,7 @@ void domt_outsider_spawn_node(domt_outsider *outsider)
     domt_add_to_count(DOMT_BORN_AGAIN, born.lease > 1);
 }
 
-static void spawn_up_to_population(domt_outsider *outsider)
+static void spawn_nodes_up_to_population(domt_outsider *outsider)
 {
     domt_sums sums;
 
@@ -125,7 +126,7 @@ static void spawn_up_to_population(domt_outsider *outsider)
      * none of the living actors. */
     for (int i = 0; i < SPAWNS; i++, alive++) {
         if (alive < outsider->population ||
-            !is_seemingly_alive(domt_board_pick_address(&outsider->dice)))
+            !is_actor_seemingly_alive(domt_board_pick_address(&outsider->dice)))
             domt_outsider_spawn_node(outsider);
     }
 }
@@ -165,14 +166,14 @@ static void ask_any_node(domt_outsider *outsider)
     domt_count_one(DOMT_QUERY_ENDED);
 }
 
-static void take_turn_of_outsider(domt_outsider *outsider)
+static void act_once_as_outsider(domt_outsider *outsider)
 {
     pthread_mutex_lock(&outsider->turn);
-    if (domt_budget_left() > 0 && outsider->asks) {
+    if (domt_budget_messages_left() > 0 && outsider->asks) {
         if (outsider->letters != 0)
             ask_any_node(outsider);
-    } else if (domt_budget_left() > 0) {
-        spawn_up_to_population(outsider);
+    } else if (domt_budget_messages_left() > 0) {
+        spawn_nodes_up_to_population(outsider);
         send_letters(outsider);
     }
     pthread_mutex_unlock(&outsider->turn);
@@ -183,7 +184,7 @@ static void *run_outsider(void *outsider_)
     domt_outsider *outsider = outsider_;
 
     while (!atomic_load_explicit(&outsider->done, memory_order_relaxed)) {
-        take_turn_of_outsider(outsider);
+        act_once_as_outsider(outsider);
         domt_pause_ns(PAUSE_NS);
     }
     atomic_store_explicit(&outsider->ended, true, memory_order_relaxed);

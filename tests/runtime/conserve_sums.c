@@ -119,7 +119,7 @@ static uint64_t sum_count_over_threads(uint32_t what)
     return sum;
 }
 
-static bool is_count_of_beginning(uint32_t what)
+static bool is_count_of_things_begun(uint32_t what)
 {
     for (size_t i = 0; i < KINDS; i++) {
         if (kinds[i].begun[0] == what || (kinds[i].begun[1] == what && what != 0))
@@ -131,11 +131,11 @@ static bool is_count_of_beginning(uint32_t what)
 void domt_sums_read_counts(domt_sums *sums)
 {
     for (uint32_t what = 0; what < DOMT_COUNTS_MAX; what++) {
-        if (!is_count_of_beginning(what))
+        if (!is_count_of_things_begun(what))
             sums->of[what] = sum_count_over_threads(what);
     }
     for (uint32_t what = 0; what < DOMT_COUNTS_MAX; what++) {
-        if (is_count_of_beginning(what))
+        if (is_count_of_things_begun(what))
             sums->of[what] = sum_count_over_threads(what);
     }
 }
@@ -161,7 +161,7 @@ bool domt_sums_are_balanced(const domt_sums *sums, const char **ret_kind)
     return true;
 }
 
-const char *domt_sums_kind_ended_twice(const domt_sums *sums)
+const char *domt_sums_find_kind_ended_twice(const domt_sums *sums)
 {
     for (size_t i = 0; i < KINDS; i++) {
         if (sum_of_counts(sums, kinds[i].begun, 2) < sum_of_counts(sums, kinds[i].ended, 4))
@@ -211,7 +211,7 @@ void domt_sums_print(const domt_sums *sums)
     }
     fprintf(stderr, "%s; %" PRId64 " of the budget left\n",
             domt_sums_are_balanced(sums, &kind) ? "in balance" : "not in balance",
-            domt_budget_left());
+            domt_budget_messages_left());
 }
 
 /* --- the budget ------------------------------------------------------------------------------- */
@@ -223,7 +223,7 @@ void domt_budget_add_messages(int64_t messages)
     atomic_fetch_add_explicit(&budget, messages, memory_order_relaxed);
 }
 
-int64_t domt_budget_left(void)
+int64_t domt_budget_messages_left(void)
 {
     return atomic_load_explicit(&budget, memory_order_relaxed);
 }
@@ -233,7 +233,7 @@ bool domt_budget_take_message(void)
     line *own = row_of_this_thread();
 
     if (own->left == 0) {
-        if (domt_budget_left() <= 0)
+        if (domt_budget_messages_left() <= 0)
             return false;
         int64_t before = atomic_fetch_sub_explicit(&budget, block, memory_order_relaxed);
         own->left = before < block ? before : block;
@@ -270,7 +270,7 @@ void domt_check_counts_equal(const char *name, const domt_sums *sums, const char
 
 void domt_check_none_ended_twice(const char *name, const domt_sums *sums)
 {
-    const char *kind = domt_sums_kind_ended_twice(sums);
+    const char *kind = domt_sums_find_kind_ended_twice(sums);
 
     if (kind == NULL)
         return;
@@ -329,7 +329,8 @@ void domt_check_profile_of_system(const char *name, domus_system *system, const 
 
 /* Check that in a silence no timer is armed, no house is ready or shown to thieves, and as many
  * actors live as were mounted and not stopped. */
-void domt_check_silence(const char *name, const domus_system *system, const domt_sums *sums)
+void domt_check_system_is_silent(const char *name, const domus_system *system,
+                                 const domt_sums *sums)
 {
     uint32_t timers = 0, lent = 0, ready = 0;
     uint64_t houses = 0;
@@ -386,8 +387,9 @@ static void print_house(void *house_, void *left_)
                  house->tails[DOMI_EVENT] == NULL;
     bool rests = (life & DOMI_LIFE_CLOSED) != 0 || house->state == DOMI_WAITING;
 
-    if (*left == 0 || (empty && rests && inbox == 0 && domi_house_count_parked(house) == 0 &&
-                       (life & DOMI_LIFE_STOP) == 0 && !domi_house_is_exposed(house)))
+    if (*left == 0 ||
+        (empty && rests && inbox == 0 && domi_house_count_parked_conversations(house) == 0 &&
+         (life & DOMI_LIFE_STOP) == 0 && !domi_house_is_exposed(house)))
         return;
     --*left;
     fprintf(
@@ -401,7 +403,7 @@ static void print_house(void *house_, void *left_)
         house->marks, (uint32_t)life, house->mail, inbox, house->tails[DOMI_REPLY] != NULL,
         house->tails[DOMI_EXCEPTION] != NULL, house->tails[DOMI_ASK] != NULL,
         house->tails[DOMI_NOTICE] != NULL, house->tails[DOMI_EVENT] != NULL, house->asks,
-        domi_house_count_parked(house));
+        domi_house_count_parked_conversations(house));
 }
 
 static void print_thread(domi_thread *thread)

@@ -68,7 +68,7 @@ static uint64_t resident_bytes_of_process(void)
     return 1000 * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-DOMT_TEST(v2_is_used_without_its_file_cache)
+DOMT_TEST(used_memory_of_cgroup_v2_excludes_its_file_cache)
 {
     make_tree_of_memory_files("0::/a\n");
     write_file_of_cgroup("a", "memory.max", "67108864\n");
@@ -86,7 +86,7 @@ DOMT_TEST(v2_is_used_without_its_file_cache)
     close_footprint_and_remove_tree();
 }
 
-DOMT_TEST(v1_is_used_without_the_file_cache_of_all_below_it)
+DOMT_TEST(used_memory_of_cgroup_v1_excludes_file_cache_below_it)
 {
     make_tree_of_memory_files("9:name=systemd:/s\n4:memory:/a/b\n0::/\n");
     write_file_of_cgroup("memory/a/b", "memory.limit_in_bytes", "9223372036854771712\n");
@@ -103,7 +103,7 @@ DOMT_TEST(v1_is_used_without_the_file_cache_of_all_below_it)
     close_footprint_and_remove_tree();
 }
 
-DOMT_TEST(v1_is_found_where_controllers_share_a_mount)
+DOMT_TEST(cgroup_v1_is_found_where_controllers_share_a_mount)
 {
     make_tree_of_memory_files("4:hugetlb,memory:/a\n");
     write_file_of_cgroup("hugetlb,memory/a", "memory.limit_in_bytes", "104857600\n");
@@ -130,7 +130,7 @@ DOMT_TEST(fullest_cgroup_on_the_way_up_counts)
     close_footprint_and_remove_tree();
 }
 
-DOMT_TEST(v2_high_is_a_limit_too)
+DOMT_TEST(memory_high_of_cgroup_v2_is_a_limit_too)
 {
     make_tree_of_memory_files("0::/a\n");
     write_cgroup_of_version_2("a", "104857600\n", "41943040\n");
@@ -140,23 +140,23 @@ DOMT_TEST(v2_high_is_a_limit_too)
     close_footprint_and_remove_tree();
 }
 
-DOMT_TEST(limits_that_change_are_followed)
+DOMT_TEST(changed_memory_limits_of_cgroups_are_followed)
 {
     make_tree_of_memory_files("0::/a\n");
     write_cgroup_of_version_2("a", "104857600\n", "52428800\n");
     ck_assert(open_and_read_footprint(0));
     write_file_of_cgroup("a", "memory.max", "209715200\n");
-    domi_footprint_read_limits_again(&footprint);
+    domi_footprint_read_cgroup_limits_again(&footprint);
     ck_assert(domi_footprint_read_fullest_gauge(&footprint, 0, &usage));
     ck_assert_uint_eq(usage.limit, 200 * MIB);
     write_file_of_cgroup("a", "memory.max", "max\n");
-    domi_footprint_read_limits_again(&footprint);
+    domi_footprint_read_cgroup_limits_again(&footprint);
     ck_assert(domi_footprint_read_fullest_gauge(&footprint, 0, &usage));
     ck_assert_uint_gt(usage.limit, UINT64_C(1) << 50);
     close_footprint_and_remove_tree();
 }
 
-DOMT_TEST(without_a_limit_the_machine_is_one)
+DOMT_TEST(without_a_cgroup_limit_memory_of_machine_is_the_limit)
 {
     static const char *const none[] = {"max\n", "0\n", "-1\n", "", "9223372036854771712\n", "12"};
 
@@ -228,7 +228,7 @@ DOMT_TEST(files_that_are_missing_or_make_no_sense_are_left_out)
 
 /* The limit of a machine is cut at what a process can address with its pointers (of 4 bytes, for
  * instance), even if a file shows a larger number. */
-DOMT_TEST(memory_of_the_machine_is_no_more_than_addresses)
+DOMT_TEST(memory_of_machine_is_cut_at_addressable_bytes)
 {
     static const struct {
         const char *kib;
@@ -378,7 +378,7 @@ static const struct {
     {"v1 without a quota", "1:cpu:/a\n", 0, {{"cpu/a/cpu.cfs_period_us", "100000\n"}}},
 };
 
-DOMT_TEST(quota_is_found_in_each_form)
+DOMT_TEST(cpu_quota_is_found_in_each_form)
 {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         uint32_t cpus = quota_from_cgroup_files(cases[i].cgroup, cases[i].files);
@@ -387,7 +387,7 @@ DOMT_TEST(quota_is_found_in_each_form)
     ck_assert_uint_eq(domi_quota_read_as_cpus("/nowhere"), 0);
 }
 
-DOMT_TEST(quota_that_makes_no_sense_is_ignored)
+DOMT_TEST(cpu_quota_that_makes_no_sense_is_ignored)
 {
     static const char *const texts[] = {
         "",
@@ -415,7 +415,7 @@ DOMT_TEST(quota_that_makes_no_sense_is_ignored)
                           5);
 }
 
-DOMT_TEST(quota_survives_a_malformed_list_of_cgroups)
+DOMT_TEST(cpu_quota_survives_a_malformed_list_of_cgroups)
 {
     static const char *const texts[] = {"", "\n", ":", "::", "0:", "0::\n", "0::a\n", "cpu\n\n:\n"};
     char text[20000];

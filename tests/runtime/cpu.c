@@ -125,7 +125,7 @@ void domt_cpu_write_folded_stacks(const domus_cpu_profile *profile)
     ck_assert_uint_eq(sum, domt_cpu_summary_of_profile(profile).samples);
 }
 
-uint64_t domt_cpu_samples_of_lines(const char *begin)
+uint64_t domt_cpu_sum_samples_of_lines(const char *begin)
 {
     uint64_t sum = 0;
 

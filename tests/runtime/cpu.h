@@ -39,6 +39,6 @@ domus_cpu_profile_summary domt_cpu_summary_of_profile(const domus_cpu_profile *p
 void domt_cpu_write_folded_stacks(const domus_cpu_profile *profile);
 
 /* Returns the sum of the samples in the lines of domt_cpu_text that begin with `begin`. */
-uint64_t domt_cpu_samples_of_lines(const char *begin);
+uint64_t domt_cpu_sum_samples_of_lines(const char *begin);
 
 #endif

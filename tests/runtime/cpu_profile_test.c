@@ -40,11 +40,12 @@ DOMT_TEST(samples_show_share_of_each_behaviour)
         ck_assert_uint_eq(domt_cpu_summary_of_profile(profile).frequency, 997);
         ck_assert_uint_eq(domt_cpu_summary_of_profile(profile).threads, 1);
         ck_assert_uint_ge(domt_cpu_summary_of_profile(profile).wall_ns, 500 * DOMT_MS);
-        first += domt_cpu_samples_of_lines("busy;");
-        second += domt_cpu_samples_of_lines("less:busy;");
-        functions += domt_cpu_samples_of_lines("busy;on_go_burn_much;burn_much;domt_cpu_keep_busy");
+        first += domt_cpu_sum_samples_of_lines("busy;");
+        second += domt_cpu_sum_samples_of_lines("less:busy;");
         functions +=
-            domt_cpu_samples_of_lines("less:busy;on_go_burn_little;burn_little;domt_cpu_keep_busy");
+            domt_cpu_sum_samples_of_lines("busy;on_go_burn_much;burn_much;domt_cpu_keep_busy");
+        functions += domt_cpu_sum_samples_of_lines(
+            "less:busy;on_go_burn_little;burn_little;domt_cpu_keep_busy");
         domus_cpu_profile_free(profile);
     }
     ck_assert_msg(all >= 500, "%llu samples", (unsigned long long)all);
@@ -125,7 +126,7 @@ DOMT_TEST(runners_of_pools_are_sampled)
         domus_cpu_profile *profile = domt_cpu_take_profile(domt_pooled.system, 500, 500);
         domt_cpu_write_folded_stacks(profile);
         all += domt_cpu_summary_of_profile(profile).samples;
-        first += domt_cpu_samples_of_lines("busy;on_go_burn_much;burn_much;domt_cpu_keep_busy");
+        first += domt_cpu_sum_samples_of_lines("busy;on_go_burn_much;burn_much;domt_cpu_keep_busy");
         ck_assert_uint_eq(domt_cpu_summary_of_profile(profile).threads, 3);
         domus_cpu_profile_free(profile);
     }
@@ -182,7 +183,7 @@ DOMT_TEST(runner_that_begins_meanwhile_is_sampled)
     domt_cpu_write_folded_stacks(beside);
     ck_assert_uint_eq(domt_cpu_summary_of_profile(beside).threads, 3);
     ck_assert_uint_ge(
-        domt_cpu_samples_of_lines("busy;on_go_burn_much;burn_much;domt_cpu_keep_busy"), 10);
+        domt_cpu_sum_samples_of_lines("busy;on_go_burn_much;burn_much;domt_cpu_keep_busy"), 10);
     domus_cpu_profile_free(beside);
     domt_end_system(domt_pooled.system);
 }
@@ -208,9 +209,9 @@ DOMT_TEST(stack_begins_with_a_function_of_the_behaviour)
     domt_spawn(system, 0, &slow_to_mount, NULL);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
     domt_cpu_write_folded_stacks(beside);
-    ck_assert_uint_ge(domt_cpu_samples_of_lines("slow;"), 10);
-    ck_assert_uint_eq(domt_cpu_samples_of_lines("slow;"),
-                      domt_cpu_samples_of_lines("slow;burn_cpu_in_mount;"));
+    ck_assert_uint_ge(domt_cpu_sum_samples_of_lines("slow;"), 10);
+    ck_assert_uint_eq(domt_cpu_sum_samples_of_lines("slow;"),
+                      domt_cpu_sum_samples_of_lines("slow;burn_cpu_in_mount;"));
     domus_cpu_profile_free(beside);
     domt_end_system(system);
 }
@@ -274,7 +275,7 @@ DOMT_TEST(deep_stacks_are_cut_and_samples_without_room_are_counted)
     /* a sample takes 66 words of 8 bytes, so at least this many have room */
     ck_assert_uint_ge(summary.samples, (64 << 10) / (66 * 8));
     ck_assert_uint_ge(
-        domt_cpu_samples_of_lines("diver;(cut);recurse_and_burn_cpu;recurse_and_burn_cpu;"),
+        domt_cpu_sum_samples_of_lines("diver;(cut);recurse_and_burn_cpu;recurse_and_burn_cpu;"),
         summary.samples / 2);
     domt_end_system(system);
 }
@@ -337,20 +338,20 @@ DOMT_TEST(profile_without_signal_handler_is_refused)
     domt_end_system(system);
 }
 
-static void handle_sigprof_of_program(int number)
+static void ignore_sigprof(int number)
 {
 }
 
 DOMT_TEST(sigprof_handler_of_the_program_stays)
 {
-    struct sigaction own = {.sa_handler = handle_sigprof_of_program};
+    struct sigaction own = {.sa_handler = ignore_sigprof};
     struct sigaction after;
 
     sigemptyset(&own.sa_mask);
     ck_assert_int_eq(sigaction(SIGPROF, &own, NULL), 0);
     ck_assert_int_eq(domus_cpu_profile_signal(), -EBUSY);
     ck_assert_int_eq(sigaction(SIGPROF, NULL, &after), 0);
-    ck_assert(after.sa_handler == handle_sigprof_of_program);
+    ck_assert(after.sa_handler == ignore_sigprof);
     own.sa_handler = SIG_IGN;
     ck_assert_int_eq(sigaction(SIGPROF, &own, NULL), 0);
     ck_assert_int_eq(domus_cpu_profile_signal(), -EBUSY);
@@ -379,7 +380,7 @@ static int record_result_of_profile(domus_stack *stack, void *self, const domus_
     return 0;
 }
 
-static int take_profile_in_handler_and_beside(domus_stack *stack, void *self, const void *system)
+static int take_profile_in_handler_and_in_work(domus_stack *stack, void *self, const void *system)
 {
     atomic_store(&handler_result, take_profile_of_20_ms(*(domus_system *const *)system));
     return domus_blocking(stack, take_profile_of_20_ms, *(domus_system *const *)system,
@@ -389,7 +390,7 @@ static int take_profile_in_handler_and_beside(domus_stack *stack, void *self, co
 static const domus_type take_type = {.name = "take", .size = sizeof(domus_system *)};
 static const domus_behaviour taker = {
     .name = "taker",
-    .on = (const domus_on[]){{&take_type, take_profile_in_handler_and_beside, 0}, {0}}};
+    .on = (const domus_on[]){{&take_type, take_profile_in_handler_and_in_work, 0}, {0}}};
 
 DOMT_TEST(actor_takes_profile_only_by_blocking_work)
 {
@@ -435,7 +436,7 @@ DOMT_TEST(one_profile_is_taken_at_a_time_and_a_stop_ends_it)
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
     ck_assert_uint_lt(domt_cpu_summary_of_profile(long_profile).wall_ns, 60 * 1000 * DOMT_MS);
     domt_cpu_write_folded_stacks(long_profile);
-    ck_assert_uint_ge(domt_cpu_samples_of_lines("busy;"), 1);
+    ck_assert_uint_ge(domt_cpu_sum_samples_of_lines("busy;"), 1);
     domus_cpu_profile_free(long_profile);
     ck_assert_int_eq(take_profile_of_20_ms(system), -ESHUTDOWN);
     ck_assert_int_eq(take_profile_of_20_ms(other), 0);

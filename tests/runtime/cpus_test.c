@@ -337,7 +337,7 @@ DOMT_TEST(quota_and_throttling_of_both_versions_are_read)
 
 /* The figures of throttling are those of the least quota, which is the one that throttles the
  * process, and not those of the quota with the longest throttling. */
-DOMT_TEST(throttling_is_that_of_the_least_quota)
+DOMT_TEST(throttling_counts_are_those_of_the_least_cpu_quota)
 {
     domi_cgroup_cpu cpu;
 
@@ -359,7 +359,7 @@ DOMT_TEST(throttling_is_that_of_the_least_quota)
     ck_assert_uint_eq(cpu.throttled_ns, 7);
 }
 
-DOMT_TEST(files_that_make_no_sense_count_as_nothing)
+DOMT_TEST(cgroup_files_that_make_no_sense_count_as_nothing)
 {
     domi_machine_cpus cpus;
     domi_cgroup_cpu cpu = quota_and_shares_of_cgroup(

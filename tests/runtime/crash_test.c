@@ -95,7 +95,7 @@ static const domus_behaviour victim = {.name = "victim", .on = rows};
 /* pool of the actor that crashes; NULL: it lives on a thread of the loop */
 static const char *pool_name;
 
-static int spawn_crashing(domus_system *system, void *deed)
+static int spawn_actor_and_let_it_crash(domus_system *system, void *deed)
 {
     const domus_spawn_options options = {
         .pool = pool_name != NULL ? domus_outside_pool_find(system, pool_name) : NULL};
@@ -129,7 +129,8 @@ static domt_tree tree;
 /* Run the program that crashes, in a child process, until it ends. Returns its status. */
 static int run_crashing_program(int deed, const char *level, const char *more, void (*before)(void))
 {
-    const domus_program program = {.name = "crashing", .start = spawn_crashing, .argument = &deed};
+    const domus_program program = {
+        .name = "crashing", .start = spawn_actor_and_let_it_crash, .argument = &deed};
     char file[PATH_MAX + 32], set[64];
     const char *const arguments[] = {"--set",    file,
                                      "--set",    set,
@@ -202,7 +203,7 @@ static void make_directory_for_crash_file(void)
     snprintf(path, sizeof path, "%s/crash.pftrace", tree.root);
 }
 
-static bool is_file_at_path(void)
+static bool is_crash_file_there(void)
 {
     struct stat about;
 
@@ -211,7 +212,7 @@ static bool is_file_at_path(void)
 
 /* ---- Tests ----------------------------------------------------------------------------------- */
 
-DOMT_TEST(a_program_that_crashes_names_its_last_run_at_each_level)
+DOMT_TEST(crash_trace_names_last_run_at_each_profile_level)
 {
     static const char *const levels[] = {"off", "counters", "histograms", "spans"};
 
@@ -310,7 +311,7 @@ DOMT_TEST(signal_handler_of_the_program_stays)
     ck_assert_int_eq(run_crashing_program(TOUCH, "counters", write_configuration_file(NOTHING),
                                           set_own_crash_handler),
                      7);
-    ck_assert(!is_file_at_path());
+    ck_assert(!is_crash_file_there());
     domt_tree_remove_copy(&tree);
 }
 

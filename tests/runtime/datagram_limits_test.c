@@ -64,7 +64,7 @@ DOMT_TEST(connected_unix_channel_waits_for_room_and_keeps_the_order)
 
 static _Atomic uint32_t flushed;
 
-static int count_flushed(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_ended_flush(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ck_assert_int_eq(answer->error, 0);
     atomic_fetch_add(&flushed, 1);
@@ -74,7 +74,7 @@ static int count_flushed(domus_stack *stack, void *self, const domus_answer *ans
 static int write_numbered_datagrams_and_flush(domus_stack *stack, void *count)
 {
     (void)write_numbered_datagrams(stack, count);
-    return domus_channel_flush(stack, domus_channel_running(stack), count_flushed);
+    return domus_channel_flush(stack, domus_channel_running(stack), count_ended_flush);
 }
 
 static char dump[4096];
@@ -190,7 +190,7 @@ DOMT_TEST(sizes_of_buffers_are_those_of_the_options)
     domt_end_system(domt_datagram_system);
 }
 
-static int append_two_too_long_and_one(domus_stack *stack, void *unused)
+static int append_too_long_and_short_datagrams(domus_stack *stack, void *unused)
 {
     static const char most[1 << 20];
     domus_channel *channel = domus_channel_running(stack);
@@ -216,7 +216,7 @@ DOMT_TEST(each_append_is_one_datagram_if_connected)
     domt_datagrams_start_system(NULL);
     int peer = domt_open_datagram_socket("127.0.0.1:0", &options.connected);
     ck_assert_int_eq(domt_open_datagram_channel(NULL, &options, &channel, NULL), 0);
-    ck_assert_int_eq(domt_run_as_actor(channel, append_two_too_long_and_one, NULL), 0);
+    ck_assert_int_eq(domt_run_as_actor(channel, append_too_long_and_short_datagrams, NULL), 0);
     for (int i = 0; i < 3; i++)
         ck_assert_uint_eq(domt_receive_datagram(peer, got, sizeof got), sizes[i]);
     ck_assert_int_eq(memcmp(got, "cde", 3), 0);

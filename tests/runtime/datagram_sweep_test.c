@@ -339,7 +339,7 @@ static int run_sweep_of_seed(uint64_t seed, void *context)
     check_no_answer_was_made_up(&sweep);
     (void)domus_testkit_stop(sweep.kit);
     compare_counters_with_network(&sweep, domus_testkit_net_datagrams(sweep.kit));
-    return domt_sweep_end_seed(&sweep);
+    return domt_sweep_end_and_check_seed(&sweep);
 }
 
 DOMT_TEST(every_datagram_is_accounted_for)

@@ -106,7 +106,7 @@ DOMT_TEST(each_datagram_tells_its_sender)
 
 /* In a burst the channel holds more than its share of buffers, so the library copies its
  * datagrams. */
-DOMT_TEST(small_datagrams_tell_their_sender)
+DOMT_TEST(copied_datagrams_of_a_burst_tell_their_sender)
 {
     char text[DOMUS_ENDPOINT_TEXT_MAX];
     domus_endpoint at, own;
@@ -284,7 +284,7 @@ static int check_refused_calls_unconnected(domus_stack *stack, void *to)
     return 0;
 }
 
-static int send_to_on_connected_channel(domus_stack *stack, void *to)
+static int try_send_to_on_connected_channel(domus_stack *stack, void *to)
 {
     return domus_channel_send_to(stack, domus_channel_running(stack), to,
                                  domt_new_buffer(stack, 1));
@@ -319,7 +319,7 @@ DOMT_TEST(each_misuse_of_datagrams_has_its_error)
     options.connected = at;
     ck_assert_int_eq(domt_open_datagram_channel("unix:@x", &options, NULL, NULL), -EAFNOSUPPORT);
     ck_assert_int_eq(domt_open_datagram_channel(NULL, &options, &channel, NULL), 0);
-    ck_assert_int_eq(domt_run_as_actor(channel, send_to_on_connected_channel, &at), -EISCONN);
+    ck_assert_int_eq(domt_run_as_actor(channel, try_send_to_on_connected_channel, &at), -EISCONN);
     ck_assert_int_eq(domt_open_datagram_channel("127.0.0.1:0", &limited, &channel, NULL), 0);
     int peer = domt_open_datagram_socket("127.0.0.1:0", &at);
     /* each empty datagram counts as 128 bytes, and when all are sent no byte is counted */
@@ -412,7 +412,7 @@ DOMT_TEST(actor_that_stops_opens_nothing_and_leaves_no_path)
     domt_end_system(domt_datagram_system);
 }
 
-DOMT_TEST(port_is_shared_only_if_both_want_that)
+DOMT_TEST(datagram_port_is_shared_only_if_both_channels_want)
 {
     const domus_datagram_options shared = {.shares_port = true};
     domus_endpoint at;

@@ -70,7 +70,7 @@ static int reply_slept_or_error(domus_stack *stack, void *self, const domus_answ
     return answer->error != 0 ? answer->error : reply_packet_with_text(stack, "slept");
 }
 
-static int handle_line_of_queue(domus_stack *stack, void *self_, const void *payload)
+static int answer_line_as_queue(domus_stack *stack, void *self_, const void *payload)
 {
     queue *self = self_;
     domus_slice line = ((const domus_packet *)payload)->bytes;
@@ -87,7 +87,7 @@ static int handle_line_of_queue(domus_stack *stack, void *self_, const void *pay
 static const domus_behaviour queueing = {
     .name = "queueing",
     .state_size = sizeof(queue),
-    .on = (const domus_on[]){{&domus_packet_type, handle_line_of_queue, 0}, {0}}};
+    .on = (const domus_on[]){{&domus_packet_type, answer_line_as_queue, 0}, {0}}};
 
 /* --- the ways to it --------------------------------------------------------------------------- */
 
@@ -114,7 +114,7 @@ static int forward_to_queue(domus_stack *stack, void *self, const void *payload)
     return domus_forward(stack, to_queue);
 }
 
-static int reply_with_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int reply_with_answer_of_queue(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domus_packet answered;
 
@@ -129,8 +129,9 @@ static int ask_queue_and_reply_its_answer(domus_stack *stack, void *self, const 
     domus_packet asked;
 
     int error = domus_slice_keep(((const domus_packet *)payload)->bytes, &asked.bytes);
-    return error != 0 ? error
-                      : domus_ask(stack, to_queue, &domus_packet_type, &asked, reply_with_answer);
+    return error != 0
+               ? error
+               : domus_ask(stack, to_queue, &domus_packet_type, &asked, reply_with_answer_of_queue);
 }
 
 static const domus_pipeline lines = {
@@ -165,7 +166,7 @@ static const way ways[] = {
 };
 #define WAYS (sizeof ways / sizeof ways[0])
 
-static void make_way_to_queue(domus_system *system, const way *chosen)
+static void spawn_queue_and_its_fronts(domus_system *system, const way *chosen)
 {
     const domus_routing near = {.route = DOMUS_ROUTE_NEAR};
 
@@ -190,7 +191,7 @@ static domus_testkit *open_kit_with_queue(const way *chosen, uint64_t kept_ns)
     domus_testkit *kit = domt_kit_new_listening(&config, "queue", AT, 1);
     domus_system *system = domus_testkit_system(kit);
 
-    make_way_to_queue(system, chosen);
+    spawn_queue_and_its_fronts(system, chosen);
     ck_assert_int_eq(domus_serve(system, "queue", chosen->channel, NULL, NULL), 0);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
     return kit;
@@ -261,7 +262,7 @@ DOMT_TEST(no_worker_that_has_left_is_handed_a_job)
         expect_workers_are_found_gone(&ways[i / 2], leaves[i % 2]);
 }
 
-DOMT_TEST(waiter_that_is_there_is_handed_a_job)
+DOMT_TEST(worker_that_is_still_connected_is_handed_the_job)
 {
     for (size_t i = 0; i < WAYS; i++) {
         domus_testkit *kit = open_kit_with_queue(&ways[i], KEPT_NS);
@@ -280,7 +281,7 @@ DOMT_TEST(waiter_that_is_there_is_handed_a_job)
 }
 
 /* A worker that has only finished sending still gets a job that comes soon. */
-DOMT_TEST(half_closed_waiter_is_handed_what_comes_at_once)
+DOMT_TEST(half_closed_worker_is_handed_a_job_that_comes_soon)
 {
     for (size_t i = 0; i < WAYS; i++) {
         domus_testkit *kit = open_kit_with_queue(&ways[i], KEPT_NS);
@@ -293,7 +294,7 @@ DOMT_TEST(half_closed_waiter_is_handed_what_comes_at_once)
     }
 }
 
-DOMT_TEST(half_closed_waiter_waits_on_where_that_has_no_bound)
+DOMT_TEST(half_closed_worker_waits_on_without_half_close_bound)
 {
     for (size_t i = 0; i < WAYS; i++) {
         domus_testkit *kit = open_kit_with_queue(&ways[i], 0);
@@ -305,7 +306,7 @@ DOMT_TEST(half_closed_waiter_waits_on_where_that_has_no_bound)
     }
 }
 
-DOMT_TEST(half_closed_peer_gets_what_an_actor_works_for)
+DOMT_TEST(half_closed_peer_gets_result_of_an_actors_long_work)
 {
     for (size_t i = 0; i < WAYS; i++) {
         domus_testkit *kit = open_kit_with_queue(&ways[i], KEPT_NS);
@@ -364,7 +365,7 @@ DOMT_TEST(half_closed_peer_gets_the_answer_to_its_request)
 
 /* Each look at a half-closed peer wakes all conversations that work for it, so the library must
  * look seldom. */
-DOMT_TEST(work_for_a_half_closed_peer_is_seldom_looked_at)
+DOMT_TEST(half_closed_peer_with_work_is_looked_at_seldom)
 {
     static const way here = {&asking, 0, false, 0};
     domus_testkit *kit = open_kit_with_queue(&here, MS);
@@ -396,7 +397,8 @@ DOMT_TEST(reset_behind_the_end_of_a_peer_is_seen)
     }
 }
 
-static int remove_bound_and_sleep(domus_stack *stack, void *self, const domus_answer *answer)
+static int remove_half_close_bound_and_sleep(domus_stack *stack, void *self,
+                                             const domus_answer *answer)
 {
     const domus_channel_options options = {.half_close_kept_ns = DOMUS_NONE};
 
@@ -404,12 +406,12 @@ static int remove_bound_and_sleep(domus_stack *stack, void *self, const domus_an
     return error != 0 ? error : domus_sleep(stack, SECOND, reply_slept_or_error);
 }
 
-static int sleep_and_remove_bound(domus_stack *stack, void *self, const void *payload)
+static int sleep_then_remove_half_close_bound(domus_stack *stack, void *self, const void *payload)
 {
-    return domus_sleep(stack, 10 * MS, remove_bound_and_sleep);
+    return domus_sleep(stack, 10 * MS, remove_half_close_bound_and_sleep);
 }
 
-static const domus_behaviour changing = SERVING(sleep_and_remove_bound, 0);
+static const domus_behaviour changing = SERVING(sleep_then_remove_half_close_bound, 0);
 
 DOMT_TEST(bound_of_kept_asks_may_be_lifted_while_a_peer_is_half_closed)
 {
@@ -431,7 +433,7 @@ static int keep_request_without_answer(domus_stack *stack, void *self, const voi
 
 static const domus_behaviour keeping = SERVING(keep_request_without_answer, 0);
 
-DOMT_TEST(channel_that_keeps_for_a_half_closed_peer_ends)
+DOMT_TEST(channel_that_keeps_asks_of_a_half_closed_peer_ends)
 {
     static const way here = {&keeping, 0, false, 0};
     domus_testkit *kit = open_kit_with_queue(&here, KEPT_NS);

@@ -239,8 +239,7 @@ static bool no_growth;
 
 /* A raid: an owner pushes all items and takes what is left, while thieves steal. Check that each
  * item was taken once. */
-static void check_raid_on_so_many_items(uint32_t items, uint32_t thieves, uint32_t burst,
-                                        bool halves)
+static void run_raid_and_check_items(uint32_t items, uint32_t thieves, uint32_t burst, bool halves)
 {
     static struct raid raid;
     thief crew[THIEVES_MOST];
@@ -278,8 +277,8 @@ static void check_raid_on_so_many_items(uint32_t items, uint32_t thieves, uint32
 
 static void check_each_item_is_taken_once(uint32_t thieves, uint32_t burst, bool halves)
 {
-    check_raid_on_so_many_items(domt_more_if_long(DOMT_SCALE(200000, 15000)), thieves, burst,
-                                halves);
+    run_raid_and_check_items(domt_tenfold_if_tests_are_long(DOMT_SCALE(200000, 15000)), thieves,
+                             burst, halves);
 }
 
 DOMT_TEST(an_item_is_taken_once_by_the_owner_or_a_thief)
@@ -308,10 +307,10 @@ DOMT_TEST(an_item_is_taken_once_while_the_deque_grows)
  * replaced. */
 DOMT_TEST(an_item_is_taken_once_from_a_buffer_that_is_replaced)
 {
-    uint32_t raids = domt_more_if_long(DOMT_SCALE(100, 20));
+    uint32_t raids = domt_tenfold_if_tests_are_long(DOMT_SCALE(100, 20));
 
     for (uint32_t i = 0; i < raids; i++)
-        check_raid_on_so_many_items(10000, 1 + i % 2, 5000, i % 4 < 2);
+        run_raid_and_check_items(10000, 1 + i % 2, 5000, i % 4 < 2);
 }
 
 /* The deque is full, so the slot of a stolen item is used again at once. */
@@ -393,7 +392,7 @@ static uint32_t run_runner_that_pushes_job(struct duel *duel)
 
 /* If the store in a push were weaker, this test would see it only on a machine with two free CPUs
  * (tests/house/litmus_test.c). */
-DOMT_TEST(a_push_and_a_look_before_sleep_never_both_miss)
+DOMT_TEST(pusher_and_runner_about_to_sleep_never_miss_each_other)
 {
     static struct duel duel = {.rounds = DOMT_SCALE(30000, 3000)};
     pthread_t sleeper;

@@ -75,7 +75,7 @@ static const domus_type question_type = {.name = "question"};
 static domus_address echo;
 static _Atomic bool heard, relays;
 
-static int receive_asks_and_answer_by_ask(domus_stack *stack, void *self, const void *nothing)
+static int receive_ask_and_forward_to_echo(domus_stack *stack, void *self, const void *nothing)
 {
     static const domus_pattern any = {.types = NULL};
     domus_received got;
@@ -103,7 +103,7 @@ static int on_ask_put_question_to_detached(domus_stack *stack, void *self, const
 }
 
 static const domus_behaviour relay = {
-    .name = "relay", .on = (const domus_on[]){{&go_type, receive_asks_and_answer_by_ask, 0}, {0}}};
+    .name = "relay", .on = (const domus_on[]){{&go_type, receive_ask_and_forward_to_echo, 0}, {0}}};
 
 static const domus_behaviour answers = {
     .name = "answers", .on = (const domus_on[]){{&question_type, reply_without_payload, 0}, {0}}};
@@ -321,7 +321,7 @@ static const domus_behaviour falls = {
     .on_mount = domt_count_mount,
     .on = (const domus_on[]){{&go_type, escalate_and_receive, 0}, {0}}};
 
-static int spawn_falling_actor_and_notify(domus_stack *stack, void *self, const void *nothing)
+static int spawn_escalating_actor_and_notify(domus_stack *stack, void *self, const void *nothing)
 {
     const domus_spawn_options options = {.detached = true};
 
@@ -333,7 +333,7 @@ static const domus_supervision restarting = {.otherwise = DOMUS_RESTART};
 static const domus_behaviour parent = {
     .name = "parent",
     .supervision = &restarting,
-    .on = (const domus_on[]){{&go_type, spawn_falling_actor_and_notify, 0}, {0}}};
+    .on = (const domus_on[]){{&go_type, spawn_escalating_actor_and_notify, 0}, {0}}};
 
 DOMT_TEST(restart_ends_a_receive_that_returns)
 {

@@ -238,7 +238,7 @@ DOMT_TEST(detached_actor_that_blocks_holds_up_nobody_else)
     ck_assert_uint_eq(atomic_load(&stopped), 3);
 }
 
-DOMT_TEST(threads_are_bounded_and_used_again)
+DOMT_TEST(threads_of_detached_actors_are_bounded_and_reused)
 {
     start_system_with_maker(&loner, 1);
     domt_send_notice(system_, maker, &spawn_type, NULL);
@@ -293,7 +293,7 @@ DOMT_TEST(stop_after_mail_ends_a_receive_that_returns_behind_what_came_before)
     domt_end_system(system_);
 }
 
-DOMT_TEST(detached_actor_that_does_not_return_is_said)
+DOMT_TEST(stop_names_a_detached_actor_that_does_not_return)
 {
     start_system_with_maker(&loner, 4);
     hold_handler_of_second_actor();

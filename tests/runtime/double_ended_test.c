@@ -56,7 +56,7 @@ static uint32_t take_job_from_either_end(domi_double_ended *queue, struct model 
     return number;
 }
 
-DOMT_TEST(both_ends_give_what_a_list_gives)
+DOMT_TEST(double_ended_queue_gives_what_a_model_list_gives)
 {
     domi_double_ended queue;
     static struct model model;
@@ -100,7 +100,7 @@ typedef struct traveller {
     pthread_t thread;
 } traveller;
 
-static void put_job_of_circle(struct circle *circle, domus_job *job, bool at_head)
+static void put_job_into_circle(struct circle *circle, domus_job *job, bool at_head)
 {
     atomic_store_explicit(&circle->is_in[job - jobs], true, memory_order_relaxed);
     if (at_head)
@@ -109,7 +109,7 @@ static void put_job_of_circle(struct circle *circle, domus_job *job, bool at_hea
         domi_double_ended_append_job(&circle->queue, job);
 }
 
-static domus_job *take_job_of_circle(struct circle *circle, bool at_head)
+static domus_job *take_job_from_circle(struct circle *circle, bool at_head)
 {
     domus_job *job = at_head ? domi_double_ended_take_first_job(&circle->queue)
                              : domi_double_ended_take_last_job(&circle->queue);
@@ -127,15 +127,15 @@ static void *move_jobs_between_ends(void *context)
 
     domi_random_init(&random, (uintptr_t)self);
     for (uint32_t i = 0; i < self->turns; i++) {
-        domus_job *first = take_job_of_circle(self->circle, self->is_owner);
+        domus_job *first = take_job_from_circle(self->circle, self->is_owner);
         domus_job *second = domi_random_below(&random, 4) == 0
-                                ? take_job_of_circle(self->circle, self->is_owner)
+                                ? take_job_from_circle(self->circle, self->is_owner)
                                 : NULL;
         if (first != NULL)
-            put_job_of_circle(self->circle, first,
-                              self->is_owner && domi_random_below(&random, 4) != 0);
+            put_job_into_circle(self->circle, first,
+                                self->is_owner && domi_random_below(&random, 4) != 0);
         if (second != NULL)
-            put_job_of_circle(self->circle, second, self->is_owner);
+            put_job_into_circle(self->circle, second, self->is_owner);
     }
     return NULL;
 }
@@ -149,20 +149,21 @@ static void check_no_job_is_lost(uint32_t count)
     circle = (struct circle){.wrong = 0};
     domi_double_ended_init(&circle.queue);
     for (uint32_t i = 0; i < count; i++)
-        put_job_of_circle(&circle, &jobs[i], false);
+        put_job_into_circle(&circle, &jobs[i], false);
     for (uint32_t i = 0; i < TRAVELLERS; i++) {
-        crew[i] = (traveller){&circle, i % 2 == 0, domt_more_if_long(DOMT_SCALE(50000, 8000)), 0};
+        crew[i] = (traveller){&circle, i % 2 == 0,
+                              domt_tenfold_if_tests_are_long(DOMT_SCALE(50000, 8000)), 0};
         ck_assert_int_eq(pthread_create(&crew[i].thread, NULL, move_jobs_between_ends, &crew[i]),
                          0);
     }
     for (uint32_t i = 0; i < TRAVELLERS; i++)
         pthread_join(crew[i].thread, NULL);
-    while (found < count && take_job_of_circle(&circle, found % 2 == 0) != NULL)
+    while (found < count && take_job_from_circle(&circle, found % 2 == 0) != NULL)
         found++;
     ck_assert_uint_eq(found, count);
     ck_assert_uint_eq(circle.wrong, 0);
     ck_assert_uint_eq(circle.queue.count, 0);
-    ck_assert_ptr_null(take_job_of_circle(&circle, true));
+    ck_assert_ptr_null(take_job_from_circle(&circle, true));
 }
 
 DOMT_TEST(jobs_go_round_from_both_ends_and_none_is_lost)

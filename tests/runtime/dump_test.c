@@ -207,7 +207,7 @@ DOMT_TEST(addresses_of_memory_appear_only_on_request)
     domt_end_system(system);
 }
 
-DOMT_TEST(dump_tells_receive_and_stop)
+DOMT_TEST(dump_shows_a_waiting_receive_and_a_stop)
 {
     domus_system *system = domt_start_system_of_threads(1);
     domus_address address = domt_spawn(system, 0, &busy, NULL);
@@ -235,7 +235,7 @@ DOMT_TEST(dump_tells_receive_and_stop)
     domt_end_system(system);
 }
 
-DOMT_TEST(failed_ask_shows_no_records_of_a_dump)
+DOMT_TEST(failed_answer_shows_no_records_made_for_a_dump)
 {
     static const int errors[] = {-ETIMEDOUT, -ESTALE, -EOPNOTSUPP};
     domus_system *system = domt_start_system_of_threads(1);
@@ -331,7 +331,7 @@ DOMT_TEST(pages_of_a_dump_have_the_actors_of_a_name)
 }
 
 /* The texts of 64 channels fill the dump, and another actor must still have room behind them. */
-DOMT_TEST(channels_leave_room_for_the_other_actors)
+DOMT_TEST(many_channels_leave_room_in_a_dump_for_other_actors)
 {
     static const domus_behaviour line = {.name = "line", .kind = DOMUS_CHANNELS};
     static const domus_behaviour service = {
@@ -359,7 +359,7 @@ DOMT_TEST(channels_leave_room_for_the_other_actors)
     domt_end_system(system);
 }
 
-DOMT_TEST(a_stuck_thread_is_said_and_the_rest_is_dumped)
+DOMT_TEST(dump_names_a_stuck_thread_and_shows_the_rest)
 {
     domus_system *system = domt_start_system_of_threads(2);
     domus_address stuck = domt_spawn(system, 0, &silent, NULL);

@@ -30,9 +30,9 @@ static int count_work(void *nothing)
 
 /* A step that, at its first call, begins as much work as it may, and returns only when all of it
  * has ended and messages wait. */
-static int begin_most_work_in_step(domus_stack *stack, void *self,
-                                   const domus_process_event *events, uint32_t count,
-                                   domus_process_output *out)
+static int begin_as_much_work_as_allowed(domus_stack *stack, void *self,
+                                         const domus_process_event *events, uint32_t count,
+                                         domus_process_output *out)
 {
     ck_assert_uint_le(count, DOMUS_PROCESS_EVENTS_MAX);
     for (uint32_t i = 0; i < count; i++) {
@@ -51,11 +51,11 @@ static int begin_most_work_in_step(domus_stack *stack, void *self,
     return 0;
 }
 
-static const domus_process crowd = {.name = "crowd", .step = begin_most_work_in_step};
+static const domus_process crowd = {.name = "crowd", .step = begin_as_much_work_as_allowed};
 
 /* More work has ended than one step is shown, and a message must not wait until all of it was
  * shown. */
-DOMT_TEST(messages_find_room_beside_all_the_work_that_has_ended)
+DOMT_TEST(messages_reach_a_process_beside_much_ended_work)
 {
     const domus_config config = domt_config_of_threads(1);
     const domus_entry entry = {.name = "crowd", .process = &crowd};

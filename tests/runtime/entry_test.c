@@ -25,7 +25,7 @@ static _Atomic bool hold, ignores, works_at_end;
 
 /* --- work ------------------------------------------------------------------------------------- */
 
-static int block_and_read_number(void *number)
+static int block_and_double_number(void *number)
 {
     atomic_fetch_add(&works_begun, 1);
     while (atomic_load(&hold))
@@ -47,8 +47,8 @@ static int init_worker_by_method(domus_stack *stack, void *self, const char *met
     return strcmp(method, "double") == 0 || strcmp(method, "wait") == 0 ? 0 : -ENOENT;
 }
 
-static void end_process_and_try_twice(domus_process_output *out, const domus_type *type,
-                                      uint32_t value)
+static void end_process_and_try_to_end_again(domus_process_output *out, const domus_type *type,
+                                             uint32_t value)
 {
     ck_assert_int_eq(domus_process_done(out, type, &value), 0);
     ck_assert_int_eq(domus_process_done(out, type, &value), -EALREADY);
@@ -61,7 +61,7 @@ static int double_input_in_work(domus_stack *stack, void *self, const domus_proc
     worker *state = self;
 
     if (count == 0)
-        return domus_process_work(out, block_and_read_number, &state->number, 7);
+        return domus_process_work(out, block_and_double_number, &state->number, 7);
     for (uint32_t i = 0; i < count; i++) {
         if (events[i].type == DOMUS_PROCESS_MESSAGE) {
             uint32_t next = *(const uint32_t *)events[i].data + 1;
@@ -73,11 +73,12 @@ static int double_input_in_work(domus_stack *stack, void *self, const domus_proc
         ck_assert_uint_eq(events[i].tag, 7);
         if (events[i].error != 0) {
             ck_assert_ptr_null(events[i].data);
-            end_process_and_try_twice(out, &domt_owner_type, (uint32_t)-events[i].error);
+            end_process_and_try_to_end_again(out, &domt_owner_type, (uint32_t)-events[i].error);
             return 0;
         }
         ck_assert_ptr_eq(events[i].data_type, &domus_blocking_type);
-        end_process_and_try_twice(out, &value_type, (uint32_t)(*(const int *)events[i].data));
+        end_process_and_try_to_end_again(out, &value_type,
+                                         (uint32_t)(*(const int *)events[i].data));
     }
     return 0;
 }
@@ -104,7 +105,7 @@ static int record_event_and_wait_on(domus_stack *stack, void *self,
     atomic_fetch_add(&seen, count);
     for (uint32_t i = 0; i < count; i++) {
         if (events[i].type == DOMUS_PROCESS_COMPLETE && events[i].tag == 1)
-            end_process_and_try_twice(out, NULL, 0);
+            end_process_and_try_to_end_again(out, NULL, 0);
         if (events[i].type != DOMUS_PROCESS_CANCEL)
             continue;
         const domus_process_cancel *cancel = events[i].data;
@@ -115,9 +116,10 @@ static int record_event_and_wait_on(domus_stack *stack, void *self,
         if (atomic_load(&ignores))
             continue;
         if (atomic_load(&works_at_end))
-            ck_assert_int_eq(domus_process_work(out, block_and_read_number, &state->number, 1), 0);
+            ck_assert_int_eq(domus_process_work(out, block_and_double_number, &state->number, 1),
+                             0);
         else
-            end_process_and_try_twice(out, NULL, 0);
+            end_process_and_try_to_end_again(out, NULL, 0);
     }
     return 0;
 }
@@ -335,13 +337,13 @@ static int add_results_of_many_works(domus_stack *stack, void *self,
     if (count == 0) {
         for (uint32_t i = 0; i < DOMUS_PROCESS_WORKS_MAX; i++) {
             state->numbers[i] = i + 1;
-            ck_assert_int_eq(domus_process_work(out, block_and_read_number, &state->numbers[i], i),
-                             0);
+            ck_assert_int_eq(
+                domus_process_work(out, block_and_double_number, &state->numbers[i], i), 0);
         }
-        ck_assert_int_eq(domus_process_work(out, block_and_read_number, state->numbers, 0),
+        ck_assert_int_eq(domus_process_work(out, block_and_double_number, state->numbers, 0),
                          -ENOBUFS);
-        ck_assert_int_eq(domus_process_work(out, block_and_read_number, state->numbers, UINT64_MAX),
-                         -EINVAL);
+        ck_assert_int_eq(
+            domus_process_work(out, block_and_double_number, state->numbers, UINT64_MAX), -EINVAL);
     }
     for (uint32_t i = 0; i < count; i++) {
         ck_assert_int_eq(*(const int *)events[i].data, (int)(events[i].tag + 1) * 2);
@@ -350,7 +352,7 @@ static int add_results_of_many_works(domus_stack *stack, void *self,
     }
     atomic_store(&seen, state->got);
     if (state->got == DOMUS_PROCESS_WORKS_MAX)
-        end_process_and_try_twice(out, &value_type, state->tags_sum);
+        end_process_and_try_to_end_again(out, &value_type, state->tags_sum);
     return 0;
 }
 
@@ -365,7 +367,7 @@ static const domus_process many_works = {.name = "many",
                                          .init = init_process_of_many_works,
                                          .step = add_results_of_many_works};
 
-DOMT_TEST(greatest_number_of_works_end_once_each)
+DOMT_TEST(as_many_works_as_allowed_end_once_each)
 {
     domus_config config = domt_config_of_threads(2);
     char text[256];

@@ -221,7 +221,7 @@ static void stop_while_clients_send(domt_sweep *sweep)
     }
 }
 
-static int run_sweep_of_seed(uint64_t seed, void *context)
+static int run_lines_sweep_of_seed(uint64_t seed, void *context)
 {
     static const domus_routing by_line = {DOMUS_ROUTE_HASH, hash_of};
     domus_listener_config listener = {.name = "lines", .address = AT, .backlog = 4};
@@ -245,12 +245,12 @@ static int run_sweep_of_seed(uint64_t seed, void *context)
         finish_all_clients(&sweep);
     else
         stop_while_clients_send(&sweep);
-    return domt_sweep_end_seed(&sweep);
+    return domt_sweep_end_and_check_seed(&sweep);
 }
 
 DOMT_TEST(every_answer_is_accounted_for_and_in_order)
 {
-    domt_sweep_run_seeds(SEEDS, run_sweep_of_seed);
+    domt_sweep_run_seeds(SEEDS, run_lines_sweep_of_seed);
 }
 
 /* --- rooms sweep ------------------------------------------------------------------------------ */
@@ -279,7 +279,7 @@ typedef struct teller {
 static teller guests[GUESTS];
 static bool drops_lines; /* true: the channels' marks are so low that slow readers miss lines */
 
-static void make_kit_of_rooms(domt_sweep *sweep)
+static void make_kit_with_chat_rooms(domt_sweep *sweep)
 {
     domus_listener_config listener = {.name = "rooms", .address = "127.0.0.1:80", .backlog = 4};
     domus_config config;
@@ -410,12 +410,12 @@ static void let_all_lines_arrive(domt_sweep *sweep)
     check_lines_of_all_guests(sweep);
 }
 
-static int run_sweep_of_seed_rooms(uint64_t seed, void *context)
+static int run_rooms_sweep_of_seed(uint64_t seed, void *context)
 {
     domt_sweep sweep = {.seed = seed};
 
     domi_random_init(&sweep.random, seed);
-    make_kit_of_rooms(&sweep);
+    make_kit_with_chat_rooms(&sweep);
     domt_sweep_draw_faults(&sweep);
     ck_assert_int_eq(domus_testkit_net_set(sweep.kit, &sweep.faults), 0);
     memset(guests, 0, sizeof guests);
@@ -432,12 +432,12 @@ static int run_sweep_of_seed_rooms(uint64_t seed, void *context)
     }
     if (domt_sweep_draw_below(&sweep, 4) != 0)
         let_all_lines_arrive(&sweep);
-    return domt_sweep_end_seed(&sweep);
+    return domt_sweep_end_and_check_seed(&sweep);
 }
 
 DOMT_TEST(every_line_of_the_rooms_is_accounted_for)
 {
-    domt_sweep_run_seeds(SEEDS, run_sweep_of_seed_rooms);
+    domt_sweep_run_seeds(SEEDS, run_rooms_sweep_of_seed);
 }
 
 DOMT_SUITE(3000)

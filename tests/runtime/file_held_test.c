@@ -155,7 +155,7 @@ static void close_file_worked_on(void)
     domt_files_end();
 }
 
-static domt_deed make_deed_of_kind(domt_deed_kind kind)
+static domt_deed make_order_of_operation(domt_deed_kind kind)
 {
     bool is_of_root = kind == DOMT_OPEN || kind == DOMT_LIST;
 
@@ -171,7 +171,7 @@ DOMT_TEST(cancel_does_not_wait_for_a_disk)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         open_file_to_work_on(NULL);
-        domt_deed deed = make_deed_of_kind(kinds[i]);
+        domt_deed deed = make_order_of_operation(kinds[i]);
         domus_system *system = domt_files_now.system;
         domus_address actor = domt_spawn(system, i % 2, &patient, NULL);
         domt_send_notice(system, actor, &begin_type, &deed);
@@ -192,7 +192,7 @@ DOMT_TEST(deadlines_do_not_wait_for_a_disk)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         open_file_to_work_on(NULL);
-        domt_deed deed = make_deed_of_kind(kinds[i]);
+        domt_deed deed = make_order_of_operation(kinds[i]);
         domus_system *system = domt_files_now.system;
         deed.size = 1, deed.bytes = "x", deed.position = kinds[i] == DOMT_LIST;
         uint64_t timeouts = domt_profile_of_all_threads(system).late_replies;
@@ -215,7 +215,7 @@ DOMT_TEST(actor_stops_without_waiting_for_a_disk)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         open_file_to_work_on(NULL);
-        domt_deed deed = make_deed_of_kind(kinds[i]);
+        domt_deed deed = make_order_of_operation(kinds[i]);
         domus_system *system = domt_files_now.system;
         domus_address actor = domt_spawn(system, i % 2, &patient, NULL);
         domt_send_notice(system, actor, &begin_type, &deed);
@@ -239,10 +239,10 @@ DOMT_TEST(cancelled_operation_in_queue_never_begins)
     domus_system *system = domt_files_now.system;
     domus_address first = domt_spawn(system, 0, &patient, NULL);
     domus_address second = domt_spawn(system, 1, &patient, NULL);
-    domt_deed deed = make_deed_of_kind(DOMT_STAT);
+    domt_deed deed = make_order_of_operation(DOMT_STAT);
     domt_send_notice(system, first, &begin_type, &deed);
     DOMT_WAIT_FOR(30, atomic_load(&waiting) == 1);
-    deed = make_deed_of_kind(DOMT_OPEN); /* an open that would make a file */
+    deed = make_order_of_operation(DOMT_OPEN); /* an open that would make a file */
     domt_send_notice(system, second, &begin_type, &deed);
     DOMT_WAIT_FOR(10, atomic_load(&begun) == 2);
     domt_send_notice(system, second, &cancel_type, NULL);
@@ -266,7 +266,7 @@ DOMT_TEST(helper_threads_of_files_are_bounded)
     open_file_to_work_on(&config);
     domus_system *system = domt_files_now.system;
     domus_address actor = domt_spawn(system, 0, &patient, NULL);
-    domt_deed deed = make_deed_of_kind(DOMT_STAT);
+    domt_deed deed = make_order_of_operation(DOMT_STAT);
     domt_send_notice(system, actor, &begin_type, &deed);
     DOMT_WAIT_FOR(30, atomic_load(&waiting) == 1);
     domt_send_notice(system, actor, &begin_type, &deed);
@@ -274,7 +274,7 @@ DOMT_TEST(helper_threads_of_files_are_bounded)
     DOMT_WAIT_FOR(10, atomic_load(&resumed) == 1);
     ck_assert_int_eq(atomic_load(&last_error), -EAGAIN);
     /* an open whose answer is thrown away, which closes the new handle */
-    deed = make_deed_of_kind(DOMT_OPEN);
+    deed = make_order_of_operation(DOMT_OPEN);
     domt_send_notice(system, actor, &begin_type, &deed);
     DOMT_WAIT_FOR(10, atomic_load(&resumed) == 2);
     ck_assert_int_eq(atomic_load(&last_error), -EAGAIN);
@@ -300,7 +300,7 @@ DOMT_TEST(system_stops_without_waiting_for_a_disk)
         memcpy(path + i, "./", 2);
     memcpy(path + sizeof path - 5, "two", 4);
     for (size_t i = 0; i < 12; i++) {
-        deed = make_deed_of_kind(kinds[i % 4]);
+        deed = make_order_of_operation(kinds[i % 4]);
         if (i == 4)
             deed.path = path;
         domt_send_notice(system, domt_spawn(system, i % 2, &patient, NULL), &begin_type, &deed);
@@ -332,7 +332,7 @@ DOMT_TEST(operations_in_the_ring_end_with_a_cancel_and_a_stop)
         open_file_to_work_on(NULL);
         atomic_store(&held, false);
         domus_system *system = domt_files_now.system;
-        domt_deed deed = make_deed_of_kind(DOMT_READ);
+        domt_deed deed = make_order_of_operation(DOMT_READ);
         domus_address actor = domt_spawn(system, round % 2, &patient, NULL);
         for (uint32_t i = 1; i <= 20; i++) {
             domt_send_notice(system, actor, &begin_type, &deed);
@@ -362,7 +362,7 @@ DOMT_TEST(bytes_of_reads_are_charged_while_they_are_under_way)
     open_file_to_work_on(NULL);
     domus_system *system = domt_files_now.system;
     _Atomic int64_t *charged = &system->pressure.meter.held;
-    domt_deed deed = make_deed_of_kind(DOMT_READ);
+    domt_deed deed = make_order_of_operation(DOMT_READ);
     atomic_store(&held, false);
     ck_assert_int_eq(
         domt_file_order((domt_deed){.kind = DOMT_TRUNCATE, .file = file, .size = (uint64_t)mib})

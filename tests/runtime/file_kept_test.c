@@ -18,8 +18,8 @@
 #define MS         UINT64_C(1000000)
 #define KIB        UINT64_C(1024)
 
-static domt_done ask_clerk_to_load(domt_deed_kind kind, const char *const *paths, uint32_t flags,
-                                   uint64_t size)
+static domt_done ask_clerk_to_load(domt_deed_kind kind, const char *const *paths,
+                                                 uint32_t flags, uint64_t size)
 {
     return domt_file_order((domt_deed){
         .kind = kind, .file = domt_files_now.root, .paths = paths, .flags = flags, .size = size});
@@ -113,7 +113,8 @@ DOMT_TEST(bytes_are_kept_once_the_file_was_the_same_for_a_while)
     expect_load_is_from_kept("a", "hello", false);
     expect_load_is_from_kept("a", "hello", true);
     expect_load_is_from_kept("a", "hello", true);
-    domt_done done = load_by_kept_bytes(PATHS("a"), 1); /* the file has more bytes than this size */
+    domt_done done =
+        load_by_kept_bytes(PATHS("a"), 1); /* the file has more bytes than this size */
     ck_assert_int_eq(done.error, 0);
     ck_assert(domus_slice_equals(done.bytes, "hello", 5));
     domus_slice_free(done.bytes);
@@ -131,18 +132,18 @@ static uint64_t load_in_long_turn(uint64_t ms)
 {
     uint64_t begun_ns = domt_now_ns();
     domt_done done = domt_file_order((domt_deed){.kind = DOMT_LOAD_NOW,
-                                                 .file = domt_files_now.root,
-                                                 .paths = PATHS("a"),
-                                                 .flags = KEPT,
-                                                 .size = 100,
-                                                 .position = ms});
+                                                               .file = domt_files_now.root,
+                                                               .paths = PATHS("a"),
+                                                               .flags = KEPT,
+                                                               .size = 100,
+                                                               .position = ms});
 
     ck_assert(done.error == 0 || done.error == -EAGAIN);
     domus_slice_free(done.bytes);
     return begun_ns + ms * MS;
 }
 
-DOMT_TEST(a_long_turn_before_the_load_does_not_count)
+DOMT_TEST(time_of_turn_before_a_load_is_not_time_without_change)
 {
     uint64_t between_ns = 0;
 
@@ -162,15 +163,15 @@ DOMT_TEST(a_long_turn_before_the_load_does_not_count)
     domt_files_end();
 }
 
-DOMT_TEST(times_tell_how_long_a_file_has_to_be_the_same)
+DOMT_TEST(times_of_a_file_say_how_long_it_must_be_unchanged)
 {
     domus_file_status status = {.modified_ns = 5, .changed_ns = 1000000000};
 
-    ck_assert_uint_eq(domi_kept_time_to_settle(&status), 100 * MS);
+    ck_assert_uint_eq(domi_kept_time_file_must_be_unchanged(&status), 100 * MS);
     status.modified_ns = 7000000000;
-    ck_assert_uint_eq(domi_kept_time_to_settle(&status), 3000 * MS);
+    ck_assert_uint_eq(domi_kept_time_file_must_be_unchanged(&status), 3000 * MS);
     status.changed_ns = 1;
-    ck_assert_uint_eq(domi_kept_time_to_settle(&status), 100 * MS);
+    ck_assert_uint_eq(domi_kept_time_file_must_be_unchanged(&status), 100 * MS);
 }
 
 DOMT_TEST(changed_file_is_seen_at_once)
@@ -276,7 +277,7 @@ DOMT_TEST(first_path_that_appears_is_seen_at_once)
     domt_files_end();
 }
 
-DOMT_TEST(directory_is_known_by_its_handle)
+DOMT_TEST(kept_files_are_told_apart_by_directory_handle)
 {
     begin_files_in_kit(64 * KIB, 1000);
     load_until_from_kept_bytes("folder/c", "inner");

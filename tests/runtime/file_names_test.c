@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int error_of_deed(domt_deed deed)
+static int error_of_file_operation(domt_deed deed)
 {
     domt_done done = domt_file_order(deed);
 
@@ -23,27 +23,27 @@ static int error_of_deed(domt_deed deed)
 
 static int error_of_rename(domus_file *from_file, const char *from, const char *to, uint32_t flags)
 {
-    return error_of_deed((domt_deed){.kind = DOMT_RENAME,
-                                     .file = from_file,
-                                     .path = from,
-                                     .to_file = domt_files_now.root,
-                                     .to = to,
-                                     .flags = flags});
+    return error_of_file_operation((domt_deed){.kind = DOMT_RENAME,
+                                               .file = from_file,
+                                               .path = from,
+                                               .to_file = domt_files_now.root,
+                                               .to = to,
+                                               .flags = flags});
 }
 
 static int error_of_remove(const char *path, uint32_t flags)
 {
-    return error_of_deed((domt_deed){
+    return error_of_file_operation((domt_deed){
         .kind = DOMT_REMOVE, .file = domt_files_now.root, .path = path, .flags = flags});
 }
 
 static int error_of_make_directory(const char *path, uint32_t flags)
 {
-    return error_of_deed((domt_deed){.kind = DOMT_MAKE_DIRECTORY,
-                                     .file = domt_files_now.root,
-                                     .path = path,
-                                     .flags = flags,
-                                     .mode = 0755});
+    return error_of_file_operation((domt_deed){.kind = DOMT_MAKE_DIRECTORY,
+                                               .file = domt_files_now.root,
+                                               .path = path,
+                                               .flags = flags,
+                                               .mode = 0755});
 }
 
 static void check_names_of_directory_entries(void)
@@ -149,7 +149,8 @@ static void check_no_path_leaves_directory(void)
     domt_files_now.root = before;
     ck_assert_int_eq(access(domt_file_whole_path("made"), F_OK), -1);
 
-    domt_done done = domt_file_order((domt_deed){.path = "/proc/self", .flags = DOMUS_FILE_READ});
+    domt_done done =
+        domt_file_order((domt_deed){.path = "/proc/self", .flags = DOMUS_FILE_READ});
     ck_assert_int_eq(done.error, 0);
     domus_file *process = done.file;
     done = domt_file_order(
@@ -271,7 +272,7 @@ static int error_of_link(domus_file *file, const char *name, uint32_t flags)
         .error;
 }
 
-static void check_unnamed_files(void)
+static void check_unnamed_files_get_names(void)
 {
     domt_tree_write(&domt_files_now.tree, "taken", "taken");
     domt_tree_write(&domt_files_now.tree, "folder/one", "1");
@@ -302,7 +303,7 @@ static void check_unnamed_files(void)
 
 DOMT_TEST(files_get_a_name_that_is_free)
 {
-    domt_files_run_in_kit_and_system(check_unnamed_files);
+    domt_files_run_in_kit_and_system(check_unnamed_files_get_names);
 }
 
 static void check_refused_flags_and_paths(void)
@@ -346,15 +347,15 @@ DOMT_TEST(wrong_flags_of_unnamed_files_are_refused)
 #define PATHS(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define BENEATH    DOMUS_FILE_BENEATH
 
-static domt_done let_clerk_load(domt_deed_kind kind, const char *const *paths, uint32_t flags,
-                                uint64_t size)
+static domt_done let_clerk_load(domt_deed_kind kind, const char *const *paths,
+                                              uint32_t flags, uint64_t size)
 {
     domt_done done = domt_file_order((domt_deed){.kind = kind,
-                                                 .file = domt_files_now.root,
-                                                 .paths = paths,
-                                                 .flags = flags,
-                                                 .size = size,
-                                                 .position = 7});
+                                                               .file = domt_files_now.root,
+                                                               .paths = paths,
+                                                               .flags = flags,
+                                                               .size = size,
+                                                               .position = 7});
 
     if (kind == DOMT_LOAD && done.returned == 0)
         ck_assert_uint_eq(done.tag, 7); /* an answer with an error has the tag, too */
@@ -365,7 +366,7 @@ static domt_done let_clerk_load(domt_deed_kind kind, const char *const *paths, u
  * it. That happens when the kernel does not remember that a name does not exist, and always when it
  * has to find out that a file is no directory. */
 static domt_done load_first_that_opens(domt_deed_kind kind, const char *const *paths,
-                                       uint32_t flags, uint64_t size)
+                                                     uint32_t flags, uint64_t size)
 {
     domt_done done = let_clerk_load(kind, paths, flags, size);
 

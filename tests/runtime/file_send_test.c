@@ -131,8 +131,8 @@ static void end_kit_with_file(domus_testkit *kit)
     domt_pipes_end_kit(kit);
 }
 
-static void check_answer_in_both_ways(domus_testkit *kit, uint64_t size, uint64_t position,
-                                      uint64_t comes, const char *tail)
+static void check_file_answer_in_both_ways(domus_testkit *kit, uint64_t size, uint64_t position,
+                                           uint64_t comes, const char *tail)
 {
     static const char *const ways[] = {"reply", "far"};
 
@@ -154,13 +154,13 @@ DOMT_TEST(files_are_sent_in_pieces)
 {
     domus_testkit *kit = begin_kit_with_file(NULL, 400000);
 
-    check_answer_in_both_ways(kit, 400000, 0, 400000, "0:");
-    check_answer_in_both_ways(kit, PIECE, 0, PIECE, "0:");
-    check_answer_in_both_ways(kit, 2 * PIECE, 1, 2 * PIECE, "0:");
-    check_answer_in_both_ways(kit, 1, 399999, 1, "0:");
-    check_answer_in_both_ways(kit, 100, 777, 100, "0:");
-    check_answer_in_both_ways(kit, 0, 0, 0, "0:");
-    check_answer_in_both_ways(kit, 0, 900000, 0, "0:");
+    check_file_answer_in_both_ways(kit, 400000, 0, 400000, "0:");
+    check_file_answer_in_both_ways(kit, PIECE, 0, PIECE, "0:");
+    check_file_answer_in_both_ways(kit, 2 * PIECE, 1, 2 * PIECE, "0:");
+    check_file_answer_in_both_ways(kit, 1, 399999, 1, "0:");
+    check_file_answer_in_both_ways(kit, 100, 777, 100, "0:");
+    check_file_answer_in_both_ways(kit, 0, 0, 0, "0:");
+    check_file_answer_in_both_ways(kit, 0, 900000, 0, "0:");
     ck_assert_uint_eq(atomic_load(&ended), 14);
     end_kit_with_file(kit);
 }
@@ -169,16 +169,16 @@ DOMT_TEST(a_file_that_ends_too_early_cuts_the_stream)
 {
     domus_testkit *kit = begin_kit_with_file(NULL, 200000);
 
-    check_answer_in_both_ways(kit, 200001, 0, 200000, "!ENODATA\n");
-    check_answer_in_both_ways(kit, 2000000, 0, 200000, "!ENODATA\n");
-    check_answer_in_both_ways(kit, 1, 200000, 0, "!ENODATA\n");
-    check_answer_in_both_ways(kit, 1, 400000, 0, "!ENODATA\n");
-    check_answer_in_both_ways(kit, INT64_MAX, 0, 200000, "!ENODATA\n");
-    check_answer_in_both_ways(kit, INT64_MAX, 1, 0, "!EINVAL\n");
+    check_file_answer_in_both_ways(kit, 200001, 0, 200000, "!ENODATA\n");
+    check_file_answer_in_both_ways(kit, 2000000, 0, 200000, "!ENODATA\n");
+    check_file_answer_in_both_ways(kit, 1, 200000, 0, "!ENODATA\n");
+    check_file_answer_in_both_ways(kit, 1, 400000, 0, "!ENODATA\n");
+    check_file_answer_in_both_ways(kit, INT64_MAX, 0, 200000, "!ENODATA\n");
+    check_file_answer_in_both_ways(kit, INT64_MAX, 1, 0, "!EINVAL\n");
     end_kit_with_file(kit);
 }
 
-DOMT_TEST(pieces_are_as_small_as_reads)
+DOMT_TEST(pieces_of_a_sent_file_are_bounded_by_read_max)
 {
     domus_config config;
 
@@ -441,7 +441,7 @@ DOMT_TEST(raw_channel_gets_file_up_to_its_end)
 static const domus_type misuse_type = {.name = "misuse"};
 static _Atomic uint32_t wrong;
 
-static int call_send_where_it_is_refused(domus_stack *stack, void *self, const void *payload)
+static int call_file_send_where_refused(domus_stack *stack, void *self, const void *payload)
 {
     const domus_stream none = {.number = 0};
 
@@ -455,7 +455,7 @@ static int call_send_where_it_is_refused(domus_stack *stack, void *self, const v
 
 static const domus_behaviour misuser = {
     .name = "misuser",
-    .on = (const domus_on[]){{&misuse_type, call_send_where_it_is_refused, 0}, {0}}};
+    .on = (const domus_on[]){{&misuse_type, call_file_send_where_refused, 0}, {0}}};
 
 DOMT_TEST(send_without_channel_or_request_is_refused)
 {

@@ -96,7 +96,7 @@ static int direct_result_of_deed(domt_deed deed)
     return done.returned;
 }
 
-static void check_refused_deeds(void)
+static void check_refused_file_operations(void)
 {
     domus_file *root = domt_files_now.root;
     domus_file *file = domt_file_must_open("one", RW | DOMUS_FILE_CREATE);
@@ -168,7 +168,7 @@ static void check_refused_deeds(void)
 
 DOMT_TEST(wrong_arguments_of_file_calls_are_refused)
 {
-    domt_files_run_in_kit_and_system(check_refused_deeds);
+    domt_files_run_in_kit_and_system(check_refused_file_operations);
 }
 
 static void check_errors_of_kernel(void)

@@ -373,7 +373,7 @@ static int run_command(const char *command)
     return pclose(file);
 }
 
-DOMT_TEST(each_probe_is_in_the_file)
+DOMT_TEST(each_kernel_probe_is_in_the_program_file)
 {
     static const char *const names[] = {"phase",         "run__begin", "run__end", "turn__begin",
                                         "send",          "send__belt", "wake",     "park__begin",
@@ -417,7 +417,7 @@ DOMT_TEST(scripts_name_only_probes_that_there_are)
 
 #else
 
-DOMT_TEST(there_are_no_probes)
+DOMT_TEST(build_without_probes_has_none_to_check)
 {
 }
 

@@ -66,7 +66,7 @@ static void use_memory_until_level(uint64_t percent, domus_memory_level level)
 {
     domt_pressed_set_used_percent(percent);
     DOMT_WAIT_FOR(20, ((void)domus_outside_notice(system_, counter, &note, NULL),
-                       domt_pressed_memory().level == level));
+                       domt_pressed_read_memory().level == level));
 }
 
 /* Wait until both threads have counted that they pause, which each does at its next tick. */
@@ -74,7 +74,7 @@ static void wait_until_paused(int fd)
 {
     DOMT_WAIT_FOR(10,
                   (domt_pressed_send_byte(fd), domt_profile_of_all_threads(system_).pressed == 2));
-    while (domt_pressed_gets_byte_back(fd, 50))
+    while (domt_pressed_is_byte_echoed(fd, 50))
         continue;
 }
 
@@ -86,7 +86,7 @@ DOMT_TEST(accepting_pauses_and_goes_on_by_itself_and_reading_goes_on)
     for (int i = 0; i < 4; i++) {
         early[i] = domt_pressed_connect();
         domt_pressed_send_byte(early[i]);
-        ck_assert(domt_pressed_gets_byte_back(early[i], 10000));
+        ck_assert(domt_pressed_is_byte_echoed(early[i], 10000));
     }
     use_memory_until_level(85, DOMUS_MEMORY_HIGH);
     wait_until_paused(early[0]);
@@ -98,18 +98,18 @@ DOMT_TEST(accepting_pauses_and_goes_on_by_itself_and_reading_goes_on)
         domt_pressed_send_byte(early[i]);
     }
     for (int i = 0; i < 4; i++)
-        ck_assert(domt_pressed_gets_byte_back(early[i], 10000) &&
-                  !domt_pressed_gets_byte_back(late[i], 10));
+        ck_assert(domt_pressed_is_byte_echoed(early[i], 10000) &&
+                  !domt_pressed_is_byte_echoed(late[i], 10));
     ck_assert_uint_eq(domt_profile_of_all_threads(system_).accepted, accepted);
     use_memory_until_level(92, DOMUS_MEMORY_CRITICAL);
     for (int i = 0; i < 8; i++) {
         domt_pressed_send_byte(early[i % 4]);
-        ck_assert(domt_pressed_gets_byte_back(early[i % 4], 10000));
+        ck_assert(domt_pressed_is_byte_echoed(early[i % 4], 10000));
     }
     domt_pressed_set_used_percent(
         20); /* memory is no longer short, but no message wakes a sleeping thread */
     for (int i = 0; i < 4; i++)
-        ck_assert(domt_pressed_gets_byte_back(late[i], 10000));
+        ck_assert(domt_pressed_is_byte_echoed(late[i], 10000));
     for (int i = 0; i < 4; i++) {
         close(late[i]);
         close(early[i]);
@@ -124,7 +124,7 @@ static bool is_new_connection_served(void)
     int fd = domt_pressed_connect();
 
     domt_pressed_send_byte(fd);
-    bool served = domt_pressed_gets_byte_back(fd, 10000);
+    bool served = domt_pressed_is_byte_echoed(fd, 10000);
     close(fd);
     return served;
 }
@@ -135,8 +135,8 @@ DOMT_TEST(foreign_memory_stops_nothing_and_is_logged_once)
     counter = domt_spawn(system_, 0, &counting, NULL);
     (void)domt_spawn(system_, 1, &asking, NULL);
     domt_pressed_set_used_and_foreign(94, 92);
-    DOMT_WAIT_FOR(10, domt_pressed_memory().level == DOMUS_MEMORY_CRITICAL);
-    ck_assert_int_eq(domt_pressed_memory().own_level, DOMUS_MEMORY_NORMAL);
+    DOMT_WAIT_FOR(10, domt_pressed_read_memory().level == DOMUS_MEMORY_CRITICAL);
+    ck_assert_int_eq(domt_pressed_read_memory().own_level, DOMUS_MEMORY_NORMAL);
     for (int i = 0; i < 5; i++) {
         ck_assert(is_new_connection_served());
         ck_assert_int_eq(domus_outside_notice(system_, counter, &note, NULL), 0);
@@ -144,7 +144,7 @@ DOMT_TEST(foreign_memory_stops_nothing_and_is_logged_once)
     }
     ck_assert_int_ne(atomic_load(&heard_error), -EBUSY);
     ck_assert_uint_eq(domt_profile_of_all_threads(system_).pressed, 0);
-    domus_memory memory = domt_pressed_memory();
+    domus_memory memory = domt_pressed_read_memory();
     ck_assert_uint_eq(memory.used_bytes, 940 * MIB);
     ck_assert_uint_eq(memory.own_bytes + memory.foreign_bytes, memory.used_bytes);
     ck_assert_uint_ge(memory.own_bytes, 20 * MIB);
@@ -163,36 +163,36 @@ DOMT_TEST(beside_much_foreign_memory_the_library_has_an_eighth)
     start_pressed_system(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
     domt_pressed_set_used_and_foreign(88, 77);
-    DOMT_WAIT_FOR(10, domt_pressed_memory().own_bytes >= 110 * MIB);
-    ck_assert_int_eq(domt_pressed_memory().own_level, DOMUS_MEMORY_NORMAL);
+    DOMT_WAIT_FOR(10, domt_pressed_read_memory().own_bytes >= 110 * MIB);
+    ck_assert_int_eq(domt_pressed_read_memory().own_level, DOMUS_MEMORY_NORMAL);
     /* own memory is 130 of 1000 MiB, and the budgets are 125 and 130 MiB */
     domt_pressed_set_used_and_foreign(90, 77);
-    DOMT_WAIT_FOR(10, domt_pressed_memory().own_level != DOMUS_MEMORY_NORMAL);
+    DOMT_WAIT_FOR(10, domt_pressed_read_memory().own_level != DOMUS_MEMORY_NORMAL);
     domt_pressed_set_used_and_foreign(88, 77);
-    DOMT_WAIT_FOR(10, domt_pressed_memory().own_level == DOMUS_MEMORY_NORMAL);
+    DOMT_WAIT_FOR(10, domt_pressed_read_memory().own_level == DOMUS_MEMORY_NORMAL);
     domt_pressed_end();
 }
 
-DOMT_TEST(whoever_holds_the_memory_accepting_pauses_when_it_is_full)
+DOMT_TEST(accepting_pauses_when_memory_is_full_by_whomever)
 {
     start_pressed_system(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
     domt_pressed_begin_large_spawns(1);
     int early = domt_pressed_connect();
     domt_pressed_send_byte(early);
-    ck_assert(domt_pressed_gets_byte_back(early, 10000));
+    ck_assert(domt_pressed_is_byte_echoed(early, 10000));
     domt_pressed_set_used_and_foreign(96, 95);
-    DOMT_WAIT_FOR(20, domt_pressed_spawn_error() == -ENOMEM);
+    DOMT_WAIT_FOR(20, domt_pressed_error_of_spawns() == -ENOMEM);
     wait_until_paused(early);
-    ck_assert_int_eq(domt_pressed_memory().own_level, DOMUS_MEMORY_NORMAL);
+    ck_assert_int_eq(domt_pressed_read_memory().own_level, DOMUS_MEMORY_NORMAL);
     int late = domt_pressed_connect();
     domt_pressed_send_byte(late);
-    ck_assert(!domt_pressed_gets_byte_back(late, 50));
+    ck_assert(!domt_pressed_is_byte_echoed(late, 50));
     domt_pressed_send_byte(early);
-    ck_assert(domt_pressed_gets_byte_back(early, 10000));
+    ck_assert(domt_pressed_is_byte_echoed(early, 10000));
     DOMT_WAIT_FOR(10, domt_pressed_count_lines("almost used up") == 1);
     domt_pressed_set_used_percent(20);
-    ck_assert(domt_pressed_gets_byte_back(late, 10000));
+    ck_assert(domt_pressed_is_byte_echoed(late, 10000));
     close(late);
     close(early);
     domt_pressed_end();
@@ -208,8 +208,8 @@ DOMT_TEST(socket_buffers_are_own_memory)
                     "inactive_file 0\nsock 629145600\n");
     domt_pressed_set_used_and_foreign(85, 80);
     DOMT_WAIT_FOR(10, ((void)domus_outside_notice(system_, counter, &note, NULL),
-                       domt_pressed_memory().own_level == DOMUS_MEMORY_HIGH));
-    ck_assert_uint_ge(domt_pressed_memory().own_bytes, 650 * MIB);
+                       domt_pressed_read_memory().own_level == DOMUS_MEMORY_HIGH));
+    ck_assert_uint_ge(domt_pressed_read_memory().own_bytes, 650 * MIB);
     ck_assert(domi_pressure_get_state_for_io(&system_->pressure).counts_sockets);
     domt_pressed_end();
 }

@@ -68,7 +68,7 @@ struct busy {
 
 /* Use the parent's system in the child. The child ends with 0, or with the number of the first call
  * that had a wrong result; it does not return to Check. */
-static void use_as_child(void *parents_)
+static void use_parents_system_in_child(void *parents_)
 {
     const struct busy *parents = parents_;
     domus_system *system = parents->system;
@@ -108,7 +108,7 @@ static char child_said[DOMT_SAID_MAX];
 
 static void check_system_of_parent_in_child(struct busy *parents)
 {
-    ck_assert_int_eq(domt_run_in_child(use_as_child, parents, child_said), 0);
+    ck_assert_int_eq(domt_run_in_child(use_parents_system_in_child, parents, child_said), 0);
 }
 
 static int status_of_ended_child(pid_t child)

@@ -20,7 +20,7 @@
 #define GRAINS (KINDS * KEYS)
 /* number of senders: two on the loops, two in the pool, and two foreign threads */
 #define SENDERS 6u
-#define NUMBERS (uint32_t) domt_more_if_long(DOMT_SCALE(3000, 400))
+#define NUMBERS (uint32_t) domt_tenfold_if_tests_are_long(DOMT_SCALE(3000, 400))
 #define CHUNK   20u
 #define TOTAL   ((uint64_t)NUMBERS * GRAINS * SENDERS)
 
@@ -290,7 +290,7 @@ DOMT_TEST(one_life_of_a_grain_at_a_time_and_no_message_is_lost_or_doubled)
 
 /* --- lives that cannot be made ---------------------------------------------------------------- */
 
-#define QUESTIONS (uint32_t) domt_more_if_long(DOMT_SCALE(6000, 800))
+#define QUESTIONS (uint32_t) domt_tenfold_if_tests_are_long(DOMT_SCALE(6000, 800))
 #define ASKERS    4u
 
 static _Atomic uint64_t tries, good, refused, odd;

@@ -127,7 +127,7 @@ DOMT_TEST(ten_thousand_members_on_two_threads_get_all_once_and_in_order)
     ck_assert_uint_eq(atomic_load(&released), (uint64_t)ROUNDS * (PUBLISHERS + 1));
 }
 
-DOMT_TEST(a_system_that_does_not_run_publishes_nothing)
+DOMT_TEST(group_calls_are_refused_while_the_system_does_not_run)
 {
     domus_config config = domt_config_of_threads(1);
     domus_system *system = NULL;
@@ -177,7 +177,7 @@ static int check_news_and_leave(domus_stack *stack, void *self_, const void *pay
     return error == 0 ? domus_group_join(stack, group) : error;
 }
 
-static void tell_mother_of_end(domus_stack *stack, void *self)
+static void notify_spawner_in_stop(domus_stack *stack, void *self)
 {
     (void)domus_notice(stack, ((struct fickle *)self)->mother, &go_type, NULL);
 }
@@ -187,9 +187,9 @@ static const domus_behaviour fickle = {
     .state_size = sizeof(struct fickle),
     .on = (const domus_on[]){{&news_type, check_news_and_leave, 0}, {0}},
     .on_mount = join_group_for_six_news,
-    .on_stop = tell_mother_of_end};
+    .on_stop = notify_spawner_in_stop};
 
-static int spawn_one_fickle_member(domus_stack *stack, void *self, const void *payload)
+static int spawn_short_lived_member(domus_stack *stack, void *self, const void *payload)
 {
     struct fickle state = {.mother = domus_self(stack)};
     domus_address address;
@@ -200,7 +200,7 @@ static int spawn_one_fickle_member(domus_stack *stack, void *self, const void *p
 }
 
 static const domus_behaviour mother = {
-    .name = "mother", .on = (const domus_on[]){{&go_type, spawn_one_fickle_member, 0}, {0}}};
+    .name = "mother", .on = (const domus_on[]){{&go_type, spawn_short_lived_member, 0}, {0}}};
 
 DOMT_TEST(members_come_and_go_while_others_publish)
 {
@@ -218,7 +218,7 @@ DOMT_TEST(members_come_and_go_while_others_publish)
     ck_assert_uint_eq(atomic_load(&published), atomic_load(&released));
 }
 
-static int call_group_functions_detached(domus_stack *stack, void *self, const void *payload)
+static int call_group_verbs_in_detached_actor(domus_stack *stack, void *self, const void *payload)
 {
     const struct news news = {0, 1};
 
@@ -229,7 +229,8 @@ static int call_group_functions_detached(domus_stack *stack, void *self, const v
 }
 
 static const domus_behaviour alone = {
-    .name = "alone", .on = (const domus_on[]){{&go_type, call_group_functions_detached, 0}, {0}}};
+    .name = "alone",
+    .on = (const domus_on[]){{&go_type, call_group_verbs_in_detached_actor, 0}, {0}}};
 
 static int spawn_detached_actor_and_notify(domus_stack *stack, void *self, const void *payload)
 {
@@ -413,7 +414,7 @@ static const domus_behaviour maker = {
     .state_size = sizeof(struct generation),
     .on = (const domus_on[]){{&go_type, make_router_of_next_generation, 0}, {0}}};
 
-static int take_over_generation(domus_stack *stack, void *self, const void *payload)
+static int set_generation_of_routee(domus_stack *stack, void *self, const void *payload)
 {
     *(struct generation *)self = *(const struct generation *)payload;
     return 0;
@@ -434,7 +435,7 @@ static const domus_behaviour carrier = {
     .name = "carrier",
     .state_size = sizeof(struct generation),
     .on = (const domus_on[]){{&go_type, send_parcels_to_router, 0},
-                             {&generation_type, take_over_generation, 0},
+                             {&generation_type, set_generation_of_routee, 0},
                              {0}},
     .on_mount = join_group_in_mount};
 

@@ -186,7 +186,7 @@ DOMT_TEST(half_closed_peer_gets_answer_in_a_drain)
 static domus_address shards[SHARDS];
 static atomic_bool is_blocked;
 
-static int handle_line_in_shard(domus_stack *stack, void *self, const void *payload)
+static int answer_line_as_shard(domus_stack *stack, void *self, const void *payload)
 {
     domus_slice line = ((const domus_packet *)payload)->bytes;
     domus_packet packet;
@@ -204,7 +204,7 @@ static int handle_line_in_shard(domus_stack *stack, void *self, const void *payl
 }
 
 static const domus_behaviour shard = {
-    .name = "shard", .on = (const domus_on[]){{&domus_packet_type, handle_line_in_shard, 0}, {0}}};
+    .name = "shard", .on = (const domus_on[]){{&domus_packet_type, answer_line_as_shard, 0}, {0}}};
 
 static int forward_line_to_shard(domus_stack *stack, void *self, const void *payload)
 {

@@ -129,7 +129,7 @@ DOMT_TEST(long_runs_are_each_measured)
 }
 
 /* Short runs are sampled: a run that is measured counts for those that are not, by a weight. */
-DOMT_TEST(short_runs_count_as_many_as_they_are)
+DOMT_TEST(sampled_short_runs_count_in_full_by_their_weight)
 {
     domus_system *system = start_system(1, DOMUS_PROFILE_HISTOGRAMS);
     domus_address address = domt_spawn(system, 0, &worker, NULL);
@@ -169,7 +169,7 @@ static const domus_behaviour dealer = {
 
 /* Four messages are put within one run. The last of them waits for three runs, because its actor
  * handles one message in a run and has another message before it. */
-DOMT_TEST(wait_histogram_shows_work_ahead)
+DOMT_TEST(wait_histogram_counts_the_runs_ahead_of_a_message)
 {
     domus_config config = domt_config_of_threads(1);
     const uint64_t long_ns = 3 * DOMT_MS;
@@ -304,7 +304,7 @@ static void check_records_lie_within_kind(const char *text, const char *wanted)
     ck_assert_uint_ne(seen, 0);
 }
 
-DOMT_TEST(spans_have_phases_and_runs_and_none_of_other_levels)
+DOMT_TEST(spans_are_traced_at_the_profile_level_spans_alone)
 {
     domus_system *system = start_system(1, DOMUS_PROFILE_SPANS);
     domus_address address = domt_spawn(system, 0, &worker, NULL);

@@ -86,7 +86,7 @@ static_assert(sizeof(domi_backend) ==
 static_assert(sizeof(domi_sockets) == COUNT(of_sockets) * sizeof(void *), "each call");
 
 /* Returns whether `name` is one of the words in `list`, which stand between blanks. */
-static bool has_list_the_word(const char *list, const char *name)
+static bool does_list_contain_word(const char *list, const char *name)
 {
     char word[64];
 
@@ -102,7 +102,7 @@ static void check_null_entries_of_table(const char *whose, const void *table, co
         void *value;
 
         memcpy(&value, (const char *)table + entries[i].offset, sizeof value);
-        ck_assert_msg((value == NULL) == has_list_the_word(lacks, entries[i].name),
+        ck_assert_msg((value == NULL) == does_list_contain_word(lacks, entries[i].name),
                       "%s: %s is %sNULL", whose, entries[i].name, value == NULL ? "" : "not ");
     }
 }

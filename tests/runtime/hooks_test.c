@@ -33,7 +33,7 @@ static bool is_allocation_refused(bank *from)
     return true;
 }
 
-static void *allocate_from_bank(void *context, size_t bytes)
+static void *allocate_and_count(void *context, size_t bytes)
 {
     bank *from = context;
     void *memory = is_allocation_refused(from) ? NULL : calloc(1, bytes);
@@ -45,7 +45,7 @@ static void *allocate_from_bank(void *context, size_t bytes)
     return memory;
 }
 
-static void free_to_bank(void *context, void *memory, size_t bytes)
+static void free_and_count_down(void *context, void *memory, size_t bytes)
 {
     bank *to = context;
 
@@ -54,7 +54,7 @@ static void free_to_bank(void *context, void *memory, size_t bytes)
     free(memory);
 }
 
-static void *map_pages_from_bank(void *context, size_t bytes)
+static void *map_pages_and_count(void *context, size_t bytes)
 {
     bank *from = context;
 
@@ -68,7 +68,7 @@ static void *map_pages_from_bank(void *context, size_t bytes)
     return memory;
 }
 
-static void unmap_pages_to_bank(void *context, void *memory, size_t bytes)
+static void unmap_pages_and_count_down(void *context, void *memory, size_t bytes)
 {
     bank *to = context;
 
@@ -77,15 +77,15 @@ static void unmap_pages_to_bank(void *context, void *memory, size_t bytes)
     ck_assert_int_eq(munmap(memory, bytes), 0);
 }
 
-static void open_bank(bank *opened)
+static void init_counting_allocator(bank *opened)
 {
     memset(opened, 0, sizeof *opened);
-    opened->allocator = (domus_allocator){allocate_from_bank, free_to_bank, map_pages_from_bank,
-                                          unmap_pages_to_bank, opened};
+    opened->allocator = (domus_allocator){allocate_and_count, free_and_count_down,
+                                          map_pages_and_count, unmap_pages_and_count_down, opened};
     atomic_store(&opened->passes, -1);
 }
 
-static bool has_bank_everything_back(bank *one)
+static bool is_all_memory_given_back(bank *one)
 {
     return atomic_load(&one->blocks) == 0 && atomic_load(&one->bytes) == 0 &&
            atomic_load(&one->maps) == 0 && atomic_load(&one->mapped_bytes) == 0;
@@ -212,7 +212,7 @@ DOMT_TEST(hooks_get_all_allocated_memory_back)
     /* Three systems run at the same time: two with allocators of their own, and one without. */
     for (int i = 0; i < 3; i++) {
         if (i < 2)
-            open_bank(&banks[i]);
+            init_counting_allocator(&banks[i]);
         const domus_hooks hooks = {.allocator = i < 2 ? &banks[i].allocator : NULL};
         ck_assert_int_eq(domus_system_new_with(&config, &hooks, NULL, 0, &systems[i]), 0);
         ck_assert_int_eq(domus_system_start(systems[i]), 0);
@@ -228,9 +228,9 @@ DOMT_TEST(hooks_get_all_allocated_memory_back)
     ck_assert_int_eq(atomic_load(&in_vain), 0);
     for (int i = 0; i < 3; i++) {
         ck_assert_int_ge(domus_system_stop(systems[i]), 0);
-        ck_assert(i == 2 || !has_bank_everything_back(&banks[i]));
+        ck_assert(i == 2 || !is_all_memory_given_back(&banks[i]));
         domus_system_free(systems[i]);
-        ck_assert(i == 2 || has_bank_everything_back(&banks[i]));
+        ck_assert(i == 2 || is_all_memory_given_back(&banks[i]));
     }
 }
 
@@ -241,14 +241,14 @@ DOMT_TEST(system_that_never_started_gives_its_memory_back)
     static bank only;
     const domus_hooks hooks = {.allocator = &only.allocator};
 
-    open_bank(&only);
+    init_counting_allocator(&only);
     ck_assert_int_eq(domus_system_new_with(&config, &hooks, NULL, 0, &system), 0);
-    ck_assert(!has_bank_everything_back(&only));
+    ck_assert(!is_all_memory_given_back(&only));
     domus_system_free(system);
-    ck_assert(has_bank_everything_back(&only));
+    ck_assert(is_all_memory_given_back(&only));
     config.scheduler.io_ratio = 0;
     ck_assert_int_eq(domus_system_new_with(&config, &hooks, NULL, 0, &system), -EINVAL);
-    ck_assert(has_bank_everything_back(&only));
+    ck_assert(is_all_memory_given_back(&only));
 }
 
 /* Run a system with these hooks from its start to its end. Returns true if no call has failed. */
@@ -282,10 +282,10 @@ DOMT_TEST(each_refused_allocation_is_told_and_leaks_nothing)
     bool clean;
 
     do {
-        open_bank(&only);
+        init_counting_allocator(&only);
         atomic_store(&only.passes, passes);
         clean = run_system_with_hooks(&config, &hooks);
-        ck_assert_msg(has_bank_everything_back(&only), "after %d", passes);
+        ck_assert_msg(is_all_memory_given_back(&only), "after %d", passes);
         ck_assert_int_eq(atomic_load(&unexpected), 0);
         ck_assert_int_lt(passes, 400);
         /* Let each of the first allocations be the one from which on all fail; under a sanitizer,

@@ -288,7 +288,7 @@ static domus_system *start_site_of_routes(const domus_behaviour *behaviour, uint
     lines_count = 0;
     ck_assert_int_eq(domus_system_new_with(&config, &hooks, NULL, 0, &system), 0);
     ck_assert_int_eq(domus_system_start(system), 0);
-    *ret_port = domt_serve_channels(system, behaviour).port;
+    *ret_port = domt_serve_channel_at_any_port(system, behaviour).port;
     return system;
 }
 
@@ -321,7 +321,7 @@ static unsigned status_of_get(uint16_t port, const char *path)
     return status_of_text_sent_to(port, text, false);
 }
 
-DOMT_TEST(each_failure_counts_and_those_of_this_side_are_told)
+DOMT_TEST(each_failed_request_counts_and_own_ones_are_logged)
 {
     static const struct {
         const char *text; /* the path of a GET, or the bytes of a whole request */
@@ -361,7 +361,7 @@ DOMT_TEST(each_failure_counts_and_those_of_this_side_are_told)
     domt_end_system(system);
 }
 
-DOMT_TEST(failure_without_a_route_names_the_type)
+DOMT_TEST(failed_request_without_a_route_is_logged_by_its_type)
 {
     uint16_t port;
     domus_system *system = start_site_of_routes(&bare, &port);
@@ -373,7 +373,7 @@ DOMT_TEST(failure_without_a_route_names_the_type)
     domt_end_system(system);
 }
 
-DOMT_TEST(an_answer_that_is_not_encoded_and_a_request_without_a_row_are_told_once)
+DOMT_TEST(unencodable_answer_and_unmatched_request_are_logged_once)
 {
     static const struct {
         const domus_behaviour *behaviour;

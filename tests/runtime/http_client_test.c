@@ -45,7 +45,7 @@ static void end_kit_with_client(void)
     domus_testkit_free(kit);
 }
 
-static domus_slice make_slice(const char *text)
+static domus_slice make_slice_of_text(const char *text)
 {
     domus_slice made;
 
@@ -57,14 +57,14 @@ static void send_request_by_probe(domus_http_method method, const char *url, con
                                   const char *body)
 {
     const domus_http_request request = {.method = (uint8_t)method,
-                                        .target = make_slice(url),
-                                        .fields = make_slice(fields),
-                                        .body = make_slice(body)};
+                                        .target = make_slice_of_text(url),
+                                        .fields = make_slice_of_text(fields),
+                                        .body = make_slice_of_text(body)};
 
     ck_assert_int_eq(domus_probe_ask(probe, client, &domus_http_request_type, &request), 0);
 }
 
-static void send_get(const char *url)
+static void send_get_by_probe(const char *url)
 {
     send_request_by_probe(DOMUS_HTTP_GET, url, "", "");
 }
@@ -108,12 +108,12 @@ static void expect_request_failed(int error)
 DOMT_TEST(connections_are_kept_for_their_origin)
 {
     begin_kit_with_client(NULL);
-    send_get("http://10.0.0.1/a?b#c");
+    send_get_by_probe("http://10.0.0.1/a?b#c");
     accept_connection_of_server(&one);
     expect_server_got_request(&one, "GET /a?b HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
     send_answer_of_server(&one, OK("ab"));
     expect_client_got_answer(200, "ab");
-    send_get("HTTP://10.0.0.1:80");
+    send_get_by_probe("HTTP://10.0.0.1:80");
     expect_server_got_request(&one, "GET / HTTP/1.1\r\nHost: 10.0.0.1:80\r\n\r\n");
     send_answer_of_server(&one, OK("cd"));
     expect_client_got_answer(200, "cd");
@@ -130,16 +130,17 @@ DOMT_TEST(connections_are_kept_for_their_origin)
 
 DOMT_TEST(requests_that_cannot_be_done_fail)
 {
-    const domus_http_request upgrade = {.target = make_slice("http://10.0.0.1/"), .upgrade = true};
+    const domus_http_request upgrade = {.target = make_slice_of_text("http://10.0.0.1/"),
+                                        .upgrade = true};
 
     begin_kit_with_client(NULL);
-    send_get("https://10.0.0.1/");
+    send_get_by_probe("https://10.0.0.1/");
     expect_request_failed(-EPROTONOSUPPORT);
-    send_get("ftp://10.0.0.1/");
+    send_get_by_probe("ftp://10.0.0.1/");
     expect_request_failed(-EPROTONOSUPPORT);
-    send_get("/a");
+    send_get_by_probe("/a");
     expect_request_failed(-EINVAL);
-    send_get("http://10.0.0.1/\r\nX: y");
+    send_get_by_probe("http://10.0.0.1/\r\nX: y");
     expect_request_failed(-EINVAL);
     send_request_by_probe(DOMUS_HTTP_GET, "http://10.0.0.1/", "A: b\r\n\r\n", "");
     expect_request_failed(-EINVAL);
@@ -147,7 +148,7 @@ DOMT_TEST(requests_that_cannot_be_done_fail)
     expect_request_failed(-EINVAL);
     ck_assert_int_eq(domus_probe_ask(probe, client, &domus_http_request_type, &upgrade), 0);
     expect_request_failed(-EOPNOTSUPP);
-    send_get("http://10.0.0.8/");
+    send_get_by_probe("http://10.0.0.8/");
     expect_request_failed(-ECONNREFUSED);
     end_kit_with_client();
 }
@@ -155,12 +156,12 @@ DOMT_TEST(requests_that_cannot_be_done_fail)
 DOMT_TEST(a_request_is_repeated_only_if_it_may_be)
 {
     begin_kit_with_client(NULL);
-    send_get("http://10.0.0.1/a");
+    send_get_by_probe("http://10.0.0.1/a");
     accept_connection_of_server(&one);
     send_answer_of_server(&one, OK("ab"));
     expect_client_got_answer(200, "ab");
     expect_server_got_request(&one, "GET /a HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
-    send_get("http://10.0.0.1/b");
+    send_get_by_probe("http://10.0.0.1/b");
     expect_server_got_request(&one, "GET /b HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
     domus_peer_finish(one.peer); /* the server closes the connection behind its answer */
     accept_connection_of_server(&one);
@@ -171,7 +172,7 @@ DOMT_TEST(a_request_is_repeated_only_if_it_may_be)
     run_kit_until_idle();
     domus_peer_reset(one.peer);
     expect_request_failed(-EPIPE);
-    send_get("http://10.0.0.1/d");
+    send_get_by_probe("http://10.0.0.1/d");
     accept_connection_of_server(&one);
     run_kit_until_idle();
     domus_peer_reset(one.peer);
@@ -185,7 +186,7 @@ DOMT_TEST(a_request_is_repeated_only_if_it_may_be)
 DOMT_TEST(redirects_are_followed)
 {
     begin_kit_with_client(NULL);
-    send_get("http://10.0.0.1/a/b?c");
+    send_get_by_probe("http://10.0.0.1/a/b?c");
     accept_connection_of_server(&one);
     expect_server_got_request(&one, "GET /a/b?c HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
     send_answer_of_server(&one, TO("../d#e"));
@@ -264,7 +265,7 @@ DOMT_TEST(a_redirect_that_cannot_be_followed_is_the_answer)
     char text[256];
 
     begin_kit_with_client(NULL);
-    send_get("http://10.0.0.1/a");
+    send_get_by_probe("http://10.0.0.1/a");
     accept_connection_of_server(&one);
     for (size_t i = 0; i < sizeof locations / sizeof locations[0]; i++) {
         (void)snprintf(text, sizeof text,
@@ -272,11 +273,11 @@ DOMT_TEST(a_redirect_that_cannot_be_followed_is_the_answer)
                        locations[i]);
         send_answer_of_server(&one, text);
         expect_client_got_answer(301, "no");
-        send_get("http://10.0.0.1/a");
+        send_get_by_probe("http://10.0.0.1/a");
     }
     send_answer_of_server(&one, "HTTP/1.1 302 X\r\nContent-Length: 2\r\n\r\nno");
     expect_client_got_answer(302, "no");
-    send_get("http://10.0.0.1/a");
+    send_get_by_probe("http://10.0.0.1/a");
     send_answer_of_server(&one, "HTTP/1.1 304 X\r\nLocation: /b\r\n\r\n");
     expect_client_got_answer(304, "");
     end_kit_with_client();
@@ -288,14 +289,14 @@ DOMT_TEST(redirects_are_bounded)
     static const domus_http_client_options never = {.redirects_max = DOMUS_HTTP_NO_REDIRECTS};
 
     begin_kit_with_client(&twice);
-    send_get("http://10.0.0.1/a");
+    send_get_by_probe("http://10.0.0.1/a");
     accept_connection_of_server(&one);
     for (uint32_t i = 0; i < 3; i++)
         send_answer_of_server(&one, TO("/a"));
     expect_request_failed(-ELOOP);
     end_kit_with_client();
     begin_kit_with_client(&never);
-    send_get("http://10.0.0.1/a");
+    send_get_by_probe("http://10.0.0.1/a");
     accept_connection_of_server(&one);
     send_answer_of_server(&one, TO("/a"));
     expect_client_got_answer(302, "gone");
@@ -307,7 +308,7 @@ DOMT_TEST(a_request_takes_no_longer_than_it_may)
     static const domus_http_client_options options = {.timeout_ns = 100 * MS};
 
     begin_kit_with_client(&options);
-    send_get("http://10.0.0.1/a");
+    send_get_by_probe("http://10.0.0.1/a");
     accept_connection_of_server(&one);
     domt_net_check_ok(kit, domus_testkit_advance(kit, 60 * MS));
     send_answer_of_server(&one, TO("/a"));
@@ -326,23 +327,23 @@ DOMT_TEST(pool_idle_for_longest_makes_room_for_new)
 
     begin_kit_with_client(&options);
     domt_net_check_ok(kit, domus_peer_listen(kit, "10.0.0.4:80", 0, &three.listener));
-    send_get("http://10.0.0.1/a");
+    send_get_by_probe("http://10.0.0.1/a");
     accept_connection_of_server(&one);
     send_answer_of_server(&one, OK("ab"));
     expect_server_got_request(&one, "GET /a HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
     expect_client_got_answer(200, "ab");
-    send_get("http://10.0.0.2:81/a");
+    send_get_by_probe("http://10.0.0.2:81/a");
     accept_connection_of_server(&two);
-    send_get("http://10.0.0.4/a");
+    send_get_by_probe("http://10.0.0.4/a");
     accept_connection_of_server(&three);
     domt_net_check_ok(kit, domus_peer_expect_end(one.peer, DOMT_NET_SECOND));
-    send_get("http://10.0.0.1/a");
+    send_get_by_probe("http://10.0.0.1/a");
     expect_request_failed(-EBUSY);
     send_answer_of_server(&two, OK("cd"));
     send_answer_of_server(&three, OK("ef"));
     expect_client_got_answer(200, "cd");
     expect_client_got_answer(200, "ef");
-    send_get("http://10.0.0.1/a");
+    send_get_by_probe("http://10.0.0.1/a");
     accept_connection_of_server(&one);
     send_answer_of_server(&one, OK("gh"));
     expect_client_got_answer(200, "gh");
@@ -354,11 +355,11 @@ DOMT_TEST(requests_that_wait_are_bounded)
     static const domus_http_client_options options = {.connections_max = 1, .queue_max = 1};
 
     begin_kit_with_client(&options);
-    send_get("http://10.0.0.1/a");
+    send_get_by_probe("http://10.0.0.1/a");
     accept_connection_of_server(&one);
-    send_get("http://10.0.0.1/b");
+    send_get_by_probe("http://10.0.0.1/b");
     run_kit_until_idle();
-    send_get("http://10.0.0.1/c");
+    send_get_by_probe("http://10.0.0.1/c");
     expect_request_failed(-ENOBUFS);
     send_answer_of_server(&one, OK("ab"));
     expect_client_got_answer(200, "ab");
@@ -372,7 +373,7 @@ static uint64_t bytes_read;
 
 static int ask_client_for_path_a(domus_stack *stack, domus_resumed *then)
 {
-    const domus_http_request request = {.target = make_slice("http://10.0.0.1/a")};
+    const domus_http_request request = {.target = make_slice_of_text("http://10.0.0.1/a")};
 
     return domus_ask(stack, client, &domus_http_request_type, &request, then);
 }
@@ -429,7 +430,7 @@ DOMT_TEST(the_body_of_a_redirect_takes_no_longer_than_its_request)
         .connection = &domus_http_streaming_connection, .timeout_ns = 100 * MS};
 
     begin_kit_with_client(&options);
-    send_get("http://10.0.0.1/a");
+    send_get_by_probe("http://10.0.0.1/a");
     accept_connection_of_server(&one);
     send_answer_of_server(&one, "HTTP/1.1 302 X\r\nLocation: /b\r\nContent-Length: 100\r\n\r\na");
     for (int i = 0; i < 3; i++) {
@@ -466,7 +467,7 @@ DOMT_TEST(wrong_options_of_http_client_are_refused)
 
 /* If the user has set the field Expect, the client does not wait: it ignores a 100, and hands on a
  * 417 as any other answer. */
-DOMT_TEST(a_body_that_was_announced_leaves_at_once)
+DOMT_TEST(body_leaves_at_once_if_the_user_set_the_field_expect)
 {
     begin_kit_with_client(NULL);
     send_request_by_probe(DOMUS_HTTP_PUT, "http://10.0.0.1/", "Expect: 100-continue\r\n", "ab");

@@ -31,7 +31,7 @@ static void end_kit_with_client(void)
     domus_testkit_free(kit);
 }
 
-static domus_slice make_slice(const char *text)
+static domus_slice make_slice_of_text(const char *text)
 {
     domus_slice made;
 
@@ -39,11 +39,11 @@ static domus_slice make_slice(const char *text)
     return made;
 }
 
-static void send_request_that_expects(domus_http_method method, const char *url, const char *body)
+static void send_request_with_expect(domus_http_method method, const char *url, const char *body)
 {
     const domus_http_request request = {.method = (uint8_t)method,
-                                        .target = make_slice(url),
-                                        .body = make_slice(body),
+                                        .target = make_slice_of_text(url),
+                                        .body = make_slice_of_text(body),
                                         .expects = true};
 
     ck_assert_int_eq(domus_probe_ask(probe, client, &domus_http_request_type, &request), 0);
@@ -85,7 +85,7 @@ static bool expect_client_got_answer(unsigned status, const char *body)
 
 /* Check that the server gets the head of a request to `path` which announces the body "ab", and no
  * byte of the body. */
-static void expect_head_announces_body(const char *path)
+static void expect_server_got_only_head(const char *path)
 {
     char head[256];
 
@@ -97,12 +97,12 @@ static void expect_head_announces_body(const char *path)
     domt_net_check_ok(kit, domus_peer_expect_nothing(server, 500 * MS));
 }
 
-static void send_request_announcing_body(const char *path)
+static void post_two_bytes_with_expect(const char *path)
 {
     char url[64];
 
     (void)snprintf(url, sizeof url, "http://10.0.0.1%s", path);
-    send_request_that_expects(DOMUS_HTTP_POST, url, "ab");
+    send_request_with_expect(DOMUS_HTTP_POST, url, "ab");
 }
 
 /* The second request uses the same connection, because a body that was sent whole does not end
@@ -111,10 +111,10 @@ DOMT_TEST(a_body_waits_until_the_server_wants_it)
 {
     begin_kit_with_client();
     for (int i = 0; i < 2; i++) {
-        send_request_announcing_body("/");
+        post_two_bytes_with_expect("/");
         if (i == 0)
             accept_next_connection();
-        expect_head_announces_body("/");
+        expect_server_got_only_head("/");
         send_answer_of_server("HTTP/1.1 103 Hints\r\n\r\nHTTP/1.1 102 X\r\n\r\n");
         domt_net_check_ok(kit, domus_peer_expect_nothing(server, 100 * MS));
         send_answer_of_server("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n");
@@ -122,7 +122,7 @@ DOMT_TEST(a_body_waits_until_the_server_wants_it)
         send_answer_of_server(OK("ok"));
         expect_client_got_answer(200, "ok");
     }
-    send_request_that_expects(DOMUS_HTTP_GET, "http://10.0.0.1/", "");
+    send_request_with_expect(DOMUS_HTTP_GET, "http://10.0.0.1/", "");
     expect_server_got_request("GET / HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
     send_answer_of_server(OK("ok"));
     ck_assert(!expect_client_got_answer(200, "ok"));
@@ -134,15 +134,15 @@ DOMT_TEST(a_body_waits_until_the_server_wants_it)
 DOMT_TEST(a_body_waits_no_longer_than_it_may)
 {
     begin_kit_with_client();
-    send_request_announcing_body("/");
+    post_two_bytes_with_expect("/");
     accept_next_connection();
-    expect_head_announces_body("/");
+    expect_server_got_only_head("/");
     domt_net_check_ok(kit, domus_peer_expect_nothing(server, 450 * MS));
     expect_server_got_request("ab");
     send_answer_of_server("HTTP/1.1 100 Continue\r\n\r\n" OK("ok"));
     ck_assert(!expect_client_got_answer(200, "ok"));
-    send_request_announcing_body("/");
-    expect_head_announces_body("/");
+    post_two_bytes_with_expect("/");
+    expect_server_got_only_head("/");
     send_answer_of_server("HTTP/1.1 100 Continue\r\n\r\n");
     expect_server_got_request("ab");
     send_answer_of_server(OK("ok"));
@@ -155,15 +155,15 @@ DOMT_TEST(a_body_waits_no_longer_than_it_may)
 DOMT_TEST(a_body_that_is_not_wanted_never_leaves)
 {
     begin_kit_with_client();
-    send_request_announcing_body("/");
+    post_two_bytes_with_expect("/");
     accept_next_connection();
-    expect_head_announces_body("/");
+    expect_server_got_only_head("/");
     send_answer_of_server("HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\n\r\n");
     domt_net_check_ok(kit, domus_peer_expect_nothing(server, 2 * DOMT_NET_SECOND));
     send_answer_of_server("no");
     ck_assert(expect_client_got_answer(401, "no"));
     domt_net_check_ok(kit, domus_peer_expect_end(server, DOMT_NET_SECOND));
-    send_request_that_expects(DOMUS_HTTP_GET, "http://10.0.0.1/", "");
+    send_request_with_expect(DOMUS_HTTP_GET, "http://10.0.0.1/", "");
     accept_next_connection();
     expect_server_got_request("GET / HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
     send_answer_of_server(OK("ok"));
@@ -175,9 +175,9 @@ DOMT_TEST(a_body_that_is_not_wanted_never_leaves)
 DOMT_TEST(request_is_repeated_without_expect_after_417)
 {
     begin_kit_with_client();
-    send_request_announcing_body("/");
+    post_two_bytes_with_expect("/");
     accept_next_connection();
-    expect_head_announces_body("/");
+    expect_server_got_only_head("/");
     send_answer_of_server("HTTP/1.1 417 X\r\nContent-Length: 2\r\n\r\nno");
     domus_peer *before = server;
     accept_next_connection();
@@ -192,16 +192,16 @@ DOMT_TEST(request_is_repeated_without_expect_after_417)
 DOMT_TEST(a_body_waits_at_each_redirect)
 {
     begin_kit_with_client();
-    send_request_announcing_body("/");
+    post_two_bytes_with_expect("/");
     accept_next_connection();
-    expect_head_announces_body("/");
+    expect_server_got_only_head("/");
     send_answer_of_server("HTTP/1.1 307 X\r\nLocation: /b\r\nContent-Length: 0\r\n\r\n");
     accept_next_connection();
-    expect_head_announces_body("/b");
+    expect_server_got_only_head("/b");
     send_answer_of_server("HTTP/1.1 100 Continue\r\n\r\n");
     expect_server_got_request("ab");
     send_answer_of_server("HTTP/1.1 308 X\r\nLocation: /c\r\nContent-Length: 0\r\n\r\n");
-    expect_head_announces_body("/c");
+    expect_server_got_only_head("/c");
     send_answer_of_server("HTTP/1.1 100 Continue\r\n\r\n");
     expect_server_got_request("ab");
     send_answer_of_server("HTTP/1.1 303 X\r\nLocation: /d\r\nContent-Length: 0\r\n\r\n");

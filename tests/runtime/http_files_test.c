@@ -209,7 +209,7 @@ DOMT_TEST(conditional_headers_are_heeded)
 
 /* The stage that compresses turns the file's tag into a weak one, and a 304 has the same tag as the
  * 200 before it. */
-DOMT_TEST(not_modified_has_the_tag_by_which_it_is_known)
+DOMT_TEST(answer_304_has_the_tag_that_the_200_had)
 {
     static const struct {
         const char *fields; /* header fields of the request, with the tag in place of `%s` */

@@ -25,12 +25,12 @@ DOMT_TEST(requests_and_answers_are_passed_on)
     domt_relay_request(
         "GET /p/a?b HTTP/1.1\r\nHost: h:1\r\nAccept: x\r\nTE: y\r\nConnection: close, foo\r\n"
         "Foo: bar\r\nKeep-Alive: z\r\nUpgrade: q\r\n\r\n",
-        "GET /a?b HTTP/1.1\r\nHost: h:1\r\nAccept: x\r\n" FOR("h:1") "Via: 1.1 domus\r\n\r\n");
+        "GET /a?b HTTP/1.1\r\nHost: h:1\r\nAccept: x\r\n" FOR("h:1") VIA);
     domt_relay_answer(
         "HTTP/1.1 404 Nope\r\nServer: s\r\nContent-Length: 3\r\nConnection: bar\r\nBar: 1\r\n\r\n"
         "abc",
-        "HTTP/1.1 404 Not Found\r\nContent-Length: 3\r\nConnection: close\r\nServer: s\r\n"
-        "Via: 1.1 domus\r\n\r\nabc");
+        "HTTP/1.1 404 Not Found\r\nContent-Length: 3\r\nConnection: close\r\nServer: s\r\n" VIA
+        "abc");
     domt_proxied_end();
 }
 
@@ -90,7 +90,7 @@ DOMT_TEST(bodies_are_passed_on_while_they_come)
     domt_proxied_end();
 }
 
-DOMT_TEST(both_bodies_pass_at_the_same_time)
+DOMT_TEST(request_and_answer_bodies_pass_at_the_same_time)
 {
     domt_proxied_begin(&domt_proxied_edge);
     domt_relay_request("POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n",
@@ -180,7 +180,7 @@ DOMT_TEST(requests_beyond_the_connections_and_the_queue_get_503)
     domt_proxied_end();
 }
 
-DOMT_TEST(an_answer_that_is_not_all_is_seen_as_that)
+DOMT_TEST(cut_answer_of_the_server_resets_the_client)
 {
     begin_with_request_passed_on();
     domt_relay_answer(CHUNKED "\r\n1\r\na\r\n", CHUNKED VIA "1\r\na\r\n");
@@ -238,7 +238,7 @@ DOMT_TEST(requests_that_come_together_are_passed_on_one_by_one)
     domt_proxied_end();
 }
 
-DOMT_TEST(wrong_bodies_of_the_client_are_its_fault)
+DOMT_TEST(malformed_body_of_the_client_is_answered_by_400)
 {
     domt_proxied_begin(&domt_proxied_edge);
     domt_relay_request("PUT /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n",
@@ -250,7 +250,7 @@ DOMT_TEST(wrong_bodies_of_the_client_are_its_fault)
     domt_proxied_end();
 }
 
-DOMT_TEST(a_row_without_a_frame_is_an_error)
+DOMT_TEST(proxy_on_a_row_without_a_frame_answers_500)
 {
     domt_proxied_begin(&domt_proxied_frameless_edge);
     domt_pipes_peer_send(domt_edge.kit, domt_edge.client, GET);
@@ -261,7 +261,7 @@ DOMT_TEST(a_row_without_a_frame_is_an_error)
 /* --- fields ----------------------------------------------------------------------------------- */
 
 /* Send a request with the header lines `fields`, and check which lines the server gets. */
-static void passes(const char *fields, const char *expected)
+static void expect_fields(const char *fields, const char *expected)
 {
     char sent[1024], got[1024];
 
@@ -274,21 +274,23 @@ static void passes(const char *fields, const char *expected)
 DOMT_TEST(strangers_cannot_set_the_address_of_the_client)
 {
     domt_proxied_begin(&domt_proxied_edge);
-    passes("X-Forwarded-For: 1.2.3.4\r\nx-forwarded-proto: https\r\nX-Forwarded-Host: evil\r\n"
-           "X-Forwarded-Port: 1\r\nX-FORWARDED-ANYTHING: 2\r\nForwarded: for=1.2.3.4\r\n"
-           "X-Real-IP: 1.2.3.4\r\nX_Forwarded_For: 1.2.3.4\r\nX-Forwarded_Proto: https\r\n"
-           "x_real_ip: 1.2.3.4\r\nForwardedness: kept\r\nX-Real-IPs: kept\r\n"
-           "X-Forwarded: kept\r\nConnection: x-forwarded-for, via\r\n",
-           "Forwardedness: kept\r\nX-Real-IPs: kept\r\nX-Forwarded: kept\r\n" FOR(
-               "h") "Via: 1.1 domus\r\n");
+    expect_fields(
+        "X-Forwarded-For: 1.2.3.4\r\nx-forwarded-proto: https\r\nX-Forwarded-Host: evil\r\n"
+        "X-Forwarded-Port: 1\r\nX-FORWARDED-ANYTHING: 2\r\nForwarded: for=1.2.3.4\r\n"
+        "X-Real-IP: 1.2.3.4\r\nX_Forwarded_For: 1.2.3.4\r\nX-Forwarded_Proto: https\r\n"
+        "x_real_ip: 1.2.3.4\r\nForwardedness: kept\r\nX-Real-IPs: kept\r\n"
+        "X-Forwarded: kept\r\nConnection: x-forwarded-for, via\r\n",
+        "Forwardedness: kept\r\nX-Real-IPs: kept\r\nX-Forwarded: kept\r\n" FOR(
+            "h") "Via: 1.1 domus\r\n");
     domt_edge.proxy.secure = true;
-    passes("", "X-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Proto: https\r\n"
-               "X-Forwarded-Host: h\r\nVia: 1.1 domus\r\n");
+    expect_fields("", "X-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Proto: https\r\n"
+                      "X-Forwarded-Host: h\r\nVia: 1.1 domus\r\n");
     domt_edge.proxy.trusts_clients = true;
-    passes("X-Forwarded-Host: before\r\nX-Forwarded-Proto: http\r\nX-Forwarded-For: 1.2.3.4\r\n"
-           "X-Real-IP: 1.2.3.4\r\n",
-           "X-Forwarded-Host: before\r\nX-Forwarded-Proto: http\r\nX-Real-IP: 1.2.3.4\r\n"
-           "X-Forwarded-For: 1.2.3.4, 127.0.0.1\r\nVia: 1.1 domus\r\n");
+    expect_fields(
+        "X-Forwarded-Host: before\r\nX-Forwarded-Proto: http\r\nX-Forwarded-For: 1.2.3.4\r\n"
+        "X-Real-IP: 1.2.3.4\r\n",
+        "X-Forwarded-Host: before\r\nX-Forwarded-Proto: http\r\nX-Real-IP: 1.2.3.4\r\n"
+        "X-Forwarded-For: 1.2.3.4, 127.0.0.1\r\nVia: 1.1 domus\r\n");
     domt_proxied_end();
 }
 
@@ -328,8 +330,7 @@ static void check_changed_locations(const location *locations, size_t count, con
         const location *is = &locations[i];
         (void)snprintf(got, sizeof got,
                        "GET /a HTTP/1.1\r\nHost: %s\r\nX-Forwarded-For: 127.0.0.1\r\n"
-                       "X-Forwarded-Proto: %s\r\nX-Forwarded-Host: h:81\r\n"
-                       "Via: 1.1 domus\r\n\r\n",
+                       "X-Forwarded-Proto: %s\r\nX-Forwarded-Host: h:81\r\n" VIA,
                        host, domt_edge.proxy.secure ? "https" : "http");
         domt_relay_request(domt_edge.proxy.path != NULL ? "GET /p/a HTTP/1.1\r\nHost: h:81\r\n\r\n"
                                                         : "GET /a HTTP/1.1\r\nHost: h:81\r\n\r\n",
@@ -337,8 +338,7 @@ static void check_changed_locations(const location *locations, size_t count, con
         (void)snprintf(sent, sizeof sent,
                        "HTTP/1.1 302 Found\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n", is->sent);
         (void)snprintf(got, sizeof got,
-                       "HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: %s\r\n"
-                       "Via: 1.1 domus\r\n\r\n",
+                       "HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: %s\r\n" VIA,
                        is->expected != NULL ? is->expected : is->sent);
         domt_relay_answer(sent, got);
     }

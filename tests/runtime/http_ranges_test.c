@@ -199,7 +199,7 @@ DOMT_TEST(ranges_heed_conditions_and_methods)
     domt_site_close_and_remove();
 }
 
-DOMT_TEST(parts_of_a_compressed_file_are_those_of_its_bytes)
+DOMT_TEST(ranges_of_a_compressed_file_count_compressed_bytes)
 {
     domt_site_make_and_open(NULL, &domt_site_service);
     domt_site.files.compressed = true;

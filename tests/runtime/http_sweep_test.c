@@ -239,7 +239,7 @@ static int run_sweep_of_seed(uint64_t seed, void *context)
     DOMT_SWEEP_HOLD(&sweep, wrong == 0);
     /* in each eighth seed, which has no faults, some ask must be answered */
     DOMT_SWEEP_HOLD(&sweep, answered != 0 || seed % 8 != 0);
-    return domt_sweep_end_seed(&sweep);
+    return domt_sweep_end_and_check_seed(&sweep);
 }
 
 DOMT_TEST(each_request_has_one_outcome_and_its_own_body)
@@ -267,7 +267,7 @@ static uint32_t ask_twice_with_redirects(domt_sweep *sweep)
 
 /* One allocation after the other fails while requests are under way. Each ask still has one
  * outcome, and later asks are answered. */
-DOMT_TEST(an_allocation_that_fails_is_got_over)
+DOMT_TEST(http_requests_survive_a_failed_allocation)
 {
     uint32_t harmed = 0;
 
@@ -281,7 +281,7 @@ DOMT_TEST(an_allocation_that_fails_is_got_over)
         domi_memory_fail_allocation_after(-1, 0);
         DOMT_SWEEP_HOLD(&sweep, domus_testkit_advance(sweep.kit, DOMT_SWEEP_SECOND) == 0);
         DOMT_SWEEP_HOLD(&sweep, ask_twice_with_redirects(&sweep) == 2);
-        ck_assert_msg(domt_sweep_end_seed(&sweep) == 0, "allocation %d", (int)n);
+        ck_assert_msg(domt_sweep_end_and_check_seed(&sweep) == 0, "allocation %d", (int)n);
     }
     ck_assert_uint_gt(harmed, 10);
 }

@@ -38,7 +38,7 @@ typedef struct serve_frame {
     domus_slice piece;
 } serve_frame;
 
-static int reply_text_in_context(domus_stack *stack, const char *text)
+static int reply_200_with_text(domus_stack *stack, const char *text)
 {
     const domus_http_text answer = {200, "text/plain", text};
 
@@ -54,7 +54,7 @@ static int reply_to_unrouted_request(domus_stack *stack, const domus_http_match 
 }
 
 /* Count a piece of the request's body, or note that its trailer has come. */
-static void take_piece_of_body(serve_frame *frame, const domus_answer *answer)
+static void count_piece_or_end_of_body(serve_frame *frame, const domus_answer *answer)
 {
     frame->piece = (domus_slice){NULL, 0, 0};
     frame->ended = true;
@@ -90,12 +90,12 @@ DOMUS_SEQUENCE(serve, serve_frame)
         frame->ended = frame->body.number == 0;
     }
     if (frame->id == NOW)
-        return reply_text_in_context(stack, "now");
+        return reply_200_with_text(stack, "now");
     if (frame->id == WRONG)
         return -ENOENT;
     if (frame->id == SLEEP) {
         DOMUS_SLEEP(10 * MS);
-        return reply_text_in_context(stack, "slept");
+        return reply_200_with_text(stack, "slept");
     }
     if (frame->id != SUM) {
         DOMUS_AWAIT(domus_reply_begin(stack, &domus_http_response_type, &head, then));
@@ -110,7 +110,7 @@ DOMUS_SEQUENCE(serve, serve_frame)
         DOMUS_AWAIT(domus_body_read(stack, frame->body, then));
         if (answer->error != 0)
             return answer->error;
-        take_piece_of_body(frame, answer);
+        count_piece_or_end_of_body(frame, answer);
         if (frame->id == ECHO && frame->piece.size != 0) {
             ck_assert_int_eq(domus_take(stack), 0);
             DOMUS_AWAIT(domus_reply_write(stack, frame->piece, then));
@@ -189,7 +189,7 @@ DOMT_TEST(connection_ends_behind_the_last_answer)
     "HTTP/1.1 400 Bad Request\r\nContent-Length: 12\r\nConnection: close\r\n"                      \
     "Content-Type: text/plain\r\n\r\nBad Request\n"
 
-DOMT_TEST(wrong_bytes_are_answered_behind_the_others)
+DOMT_TEST(malformed_request_is_answered_behind_earlier_ones)
 {
     expect_request_is_answered(GET("/sleep") GET("/") "GET  / HTTP/1.1\r\nHost: a\r\n\r\n" GET("/"),
                                TEXT(5, "slept") TEXT(3, "now") BAD, true);

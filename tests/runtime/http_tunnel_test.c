@@ -184,7 +184,7 @@ DOMT_TEST(a_switch_to_something_else_is_refused)
     }
 }
 
-DOMT_TEST(a_row_that_is_not_alone_passes_no_upgrade)
+DOMT_TEST(proxy_on_a_row_that_is_not_alone_passes_no_upgrade)
 {
     domt_proxied_begin(&domt_proxied_plain_edge);
     domt_pipes_peer_send(domt_edge.kit, domt_edge.client, WISH("websocket"));
@@ -360,7 +360,7 @@ DOMT_TEST(a_drain_waits_for_tunnels)
     domt_proxied_end();
 }
 
-DOMT_TEST(a_connection_that_was_kept_may_be_gone)
+DOMT_TEST(upgrade_is_sent_again_if_the_kept_connection_is_gone)
 {
     domt_proxied_begin(&domt_proxied_edge);
     check_upgrade_is_not_passed_on(GET, GOT);
@@ -374,8 +374,8 @@ DOMT_TEST(a_connection_that_was_kept_may_be_gone)
     domt_proxied_end();
 }
 
-/* Let time pass on the clock of the kit while allocation number `count` fails, and all allocations
- * after it. */
+/* Let time pass on the clock of the kit while `count` more allocations succeed and the next one
+ * fails; -1: none fails. */
 static void advance_kit_while_allocation_fails(int64_t count)
 {
     domi_memory_fail_allocation_after(count, 0);
@@ -385,7 +385,7 @@ static void advance_kit_while_allocation_fails(int64_t count)
 
 /* Make a tunnel while allocation number `count` fails: before the server's answer, or with `way` 1
  * after it. Returns whether a tunnel was made. */
-static bool tunnels_without_allocation(int64_t count, int way)
+static bool is_tunnel_made_without_allocation(int64_t count, int way)
 {
     size_t got = 0, early = 0;
 
@@ -411,7 +411,7 @@ DOMT_TEST(tunnels_survive_failed_allocations)
         /* number of rounds without a failed allocation that followed each other */
         uint32_t clean = 0;
         for (int64_t count = 0; clean < 4; count++) {
-            clean = tunnels_without_allocation(count, way) ? clean + 1 : 0;
+            clean = is_tunnel_made_without_allocation(count, way) ? clean + 1 : 0;
             ck_assert_int_lt(count, 300);
         }
     }

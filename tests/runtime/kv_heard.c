@@ -12,7 +12,7 @@
 #define WRONG (-2)
 
 /* Returns 1 if the bytes begin with `text`, 0 if not, and MORE if they are too few to tell. */
-static int compare_with_text(const char *bytes, size_t size, const char *text)
+static int do_bytes_begin_with_text(const char *bytes, size_t size, const char *text)
 {
     size_t length = strlen(text);
 
@@ -23,7 +23,7 @@ static int compare_with_text(const char *bytes, size_t size, const char *text)
 
 /* Returns the number of bytes in the first `lines` lines, or MORE if these lines have not come
  * yet. */
-static int size_of_lines(const char *bytes, size_t size, int lines)
+static int size_of_first_lines(const char *bytes, size_t size, int lines)
 {
     for (size_t i = 0; i < size; i++) {
         if (bytes[i] == '\n' && --lines == 0)
@@ -34,7 +34,7 @@ static int size_of_lines(const char *bytes, size_t size, int lines)
 
 /* Read a decimal number that is followed by the byte `end`. Returns false if there is no such
  * number. */
-static bool read_number(const char *bytes, char end, uint64_t *ret_number)
+static bool parse_number_until_byte(const char *bytes, char end, uint64_t *ret_number)
 {
     *ret_number = 0;
     for (; *bytes >= '0' && *bytes <= '9' && *ret_number < 1000000; bytes++)
@@ -44,12 +44,12 @@ static bool read_number(const char *bytes, char end, uint64_t *ret_number)
 
 /* Returns the size in bytes of the null array with which the bytes begin; 0 if they begin with
  * something else; or MORE. */
-static int size_of_null(const char *bytes, size_t size)
+static int size_of_null_reply(const char *bytes, size_t size)
 {
-    int is_null = compare_with_text(bytes, size, "*-1\r\n");
+    int is_null = do_bytes_begin_with_text(bytes, size, "*-1\r\n");
 
     if (is_null == 0)
-        is_null = compare_with_text(bytes, size, "_\r\n");
+        is_null = do_bytes_begin_with_text(bytes, size, "_\r\n");
     return is_null != 1 ? is_null : bytes[0] == '*' ? 5 : 3;
 }
 
@@ -58,15 +58,15 @@ static int size_of_null(const char *bytes, size_t size)
 /* Each of the functions that check an answer returns the answer's size in bytes, or MORE (it has
  * not come whole), or WRONG. */
 
-static int check_common_number(domt_kv_client *client, domt_kv_counter *counter, const char *bytes,
-                               size_t size, bool is_next)
+static int check_answer_of_common_counter(domt_kv_client *client, domt_kv_counter *counter,
+                                          const char *bytes, size_t size, bool is_next)
 {
-    int used = size_of_lines(bytes, size, 1);
+    int used = size_of_first_lines(bytes, size, 1);
     uint64_t number;
 
     if (used < 0)
         return used;
-    if (bytes[0] != ':' || !read_number(bytes + 1, '\r', &number) || number < 1 ||
+    if (bytes[0] != ':' || !parse_number_until_byte(bytes + 1, '\r', &number) || number < 1 ||
         number > counter->sent || counter->given[number] ||
         (is_next && number != client->number_read + 1))
         return WRONG;
@@ -75,17 +75,17 @@ static int check_common_number(domt_kv_client *client, domt_kv_counter *counter,
     return used;
 }
 
-static int check_integer(const char *bytes, size_t size)
+static int check_integer_reply(const char *bytes, size_t size)
 {
     uint64_t number;
-    int used = size_of_lines(bytes, size, 1);
+    int used = size_of_first_lines(bytes, size, 1);
 
     if (used < 0)
         return used;
-    return bytes[0] == ':' && read_number(bytes + 1, '\r', &number) ? used : WRONG;
+    return bytes[0] == ':' && parse_number_until_byte(bytes + 1, '\r', &number) ? used : WRONG;
 }
 
-static int check_hello(const char *bytes, size_t size)
+static int check_answer_to_hello(const char *bytes, size_t size)
 {
     for (size_t i = 0; i + 4 <= size; i++) {
         if (memcmp(bytes + i, "*0\r\n", 4) == 0)
@@ -95,40 +95,40 @@ static int check_hello(const char *bytes, size_t size)
 }
 
 /* Check the answer to a transaction that has watched the common counter: null, or a number. */
-static int check_perhaps_undone(domt_kv_client *client, domt_kv_counter *counter, const char *bytes,
-                                size_t size)
+static int check_answer_to_watched_counter(domt_kv_client *client, domt_kv_counter *counter,
+                                           const char *bytes, size_t size)
 {
-    int null = size_of_null(bytes, size);
+    int null = size_of_null_reply(bytes, size);
 
     if (null != 0) {
         counter->undone += null > 0;
         return null;
     }
-    int head = compare_with_text(bytes, size, "*1\r\n");
+    int head = do_bytes_begin_with_text(bytes, size, "*1\r\n");
     if (head != 1)
         return head == MORE ? MORE : WRONG;
     if (size == 4)
         return MORE;
-    int used = check_common_number(client, counter, bytes + 4, size - 4, false);
+    int used = check_answer_of_common_counter(client, counter, bytes + 4, size - 4, false);
     return used < 0 ? used : used + 4;
 }
 
 /* Check an element of the common queue, which must not have come to any client before. */
-static int check_queue_element(domt_kv_counter *counter, const char *bytes, size_t size)
+static int check_answer_with_queue_element(domt_kv_counter *counter, const char *bytes, size_t size)
 {
     static const char head[] = "*2\r\n$5\r\nqueue\r\n$6\r\ne";
     size_t whole = sizeof head - 1 + 7;
     uint64_t number;
-    int null = size_of_null(bytes, size);
+    int null = size_of_null_reply(bytes, size);
 
     if (null != 0)
         return null;
-    int is_head = compare_with_text(bytes, size, head);
+    int is_head = do_bytes_begin_with_text(bytes, size, head);
     if (is_head == 0)
         return WRONG;
     if (size < whole)
         return MORE;
-    if (!read_number(bytes + sizeof head - 1, '\r', &number) || number < 1 ||
+    if (!parse_number_until_byte(bytes + sizeof head - 1, '\r', &number) || number < 1 ||
         number > counter->pushed || counter->taken[number])
         return WRONG;
     counter->taken[number] = true;
@@ -138,8 +138,8 @@ static int check_queue_element(domt_kv_counter *counter, const char *bytes, size
 
 /* Check whether a published message comes before the answer. Returns the size of the message in
  * bytes; 0 if there is no message; MORE; or WRONG. */
-static int check_message(domt_kv_client *client, domt_kv_counter *counter, const char *bytes,
-                         size_t size)
+static int check_published_message(domt_kv_client *client, domt_kv_counter *counter,
+                                   const char *bytes, size_t size)
 {
     static const char head[] = "3\r\n$7\r\nmessage\r\n$3\r\nall\r\n$8\r\n";
     size_t whole = 1 + sizeof head - 1 + 10;
@@ -147,14 +147,14 @@ static int check_message(domt_kv_client *client, domt_kv_counter *counter, const
 
     if (!client->hears || (bytes[0] != '>' && bytes[0] != '*'))
         return 0;
-    int is_head = compare_with_text(bytes + 1, size - 1, head);
+    int is_head = do_bytes_begin_with_text(bytes + 1, size - 1, head);
     if (is_head != 1)
         return is_head;
     if (size < whole)
         return MORE;
     const char *text = bytes + sizeof head;
-    if (!read_number(text, ':', &publisher) || publisher >= DOMT_SWEEP_CLIENTS ||
-        !read_number(text + 3, '\r', &number) || number <= client->heard[publisher])
+    if (!parse_number_until_byte(text, ':', &publisher) || publisher >= DOMT_SWEEP_CLIENTS ||
+        !parse_number_until_byte(text + 3, '\r', &number) || number <= client->heard[publisher])
         return WRONG;
     client->heard[publisher] = (uint32_t)number;
     counter->messages++;
@@ -165,8 +165,8 @@ static int check_message(domt_kv_client *client, domt_kv_counter *counter, const
 
 /* Check the received bytes for which a mark in `expected` stands. Returns their number, MORE, or
  * WRONG. `*ret_stays` becomes true if the mark also holds for the bytes that follow. */
-static int check_bytes_of_mark(domt_kv_client *client, domt_kv_counter *counter, const char *bytes,
-                               size_t size, bool *ret_stays)
+static int check_received_bytes_for_mark(domt_kv_client *client, domt_kv_counter *counter,
+                                         const char *bytes, size_t size, bool *ret_stays)
 {
     char mark = client->expected[client->checked];
     int used;
@@ -174,19 +174,20 @@ static int check_bytes_of_mark(domt_kv_client *client, domt_kv_counter *counter,
     switch (mark) {
     case DOMT_KV_A_NUMBER:
     case DOMT_KV_THE_NEXT:
-        return check_common_number(client, counter, bytes, size, mark == DOMT_KV_THE_NEXT);
+        return check_answer_of_common_counter(client, counter, bytes, size,
+                                              mark == DOMT_KV_THE_NEXT);
     case DOMT_KV_A_COUNT:
-        return check_integer(bytes, size);
+        return check_integer_reply(bytes, size);
     case DOMT_KV_A_HELLO:
-        return check_hello(bytes, size);
+        return check_answer_to_hello(bytes, size);
     case DOMT_KV_PERHAPS:
-        return check_perhaps_undone(client, counter, bytes, size);
+        return check_answer_to_watched_counter(client, counter, bytes, size);
     case DOMT_KV_A_PIECE:
-        return check_queue_element(counter, bytes, size);
+        return check_answer_with_queue_element(counter, bytes, size);
     case DOMT_KV_BEGIN:
     /* more bytes have come, and only a published message may come before the next answer */
     case DOMT_KV_MAY_END:
-        used = check_message(client, counter, bytes, size);
+        used = check_published_message(client, counter, bytes, size);
         *ret_stays = used > 0;
         return used;
     case DOMT_KV_HEARS:
@@ -207,18 +208,20 @@ static int check_byte_or_mark(domt_kv_client *client, domt_kv_counter *counter, 
 
     /* all expected answers have come, so only a published message may follow */
     if (client->checked == client->expected_size) {
-        int used = check_message(client, counter, bytes, size);
+        int used = check_published_message(client, counter, bytes, size);
         return used == 0 ? WRONG : used;
     }
     char wanted = client->expected[client->checked];
-    int used = domt_kv_is_mark(wanted) ? check_bytes_of_mark(client, counter, bytes, size, &stays)
-               : bytes[0] == wanted    ? 1
-                                       : WRONG;
+    int used = domt_kv_is_mark_in_expected(wanted)
+                   ? check_received_bytes_for_mark(client, counter, bytes, size, &stays)
+               : bytes[0] == wanted ? 1
+                                    : WRONG;
     client->checked += used >= 0 && !stays;
     return used;
 }
 
-static void print_difference(const domt_kv_client *client, const char *bytes, size_t size)
+static void print_wrong_answer_of_client(const domt_kv_client *client, const char *bytes,
+                                         size_t size)
 {
     size_t left = client->expected_size - client->checked;
 
@@ -251,7 +254,7 @@ void domt_kv_check_answers(domt_sweep *sweep, domt_kv_client *client, domt_kv_co
         if (used == MORE)
             break;
         if (used == WRONG)
-            print_difference(client, got + at, size - at);
+            print_wrong_answer_of_client(client, got + at, size - at);
         DOMT_SWEEP_HOLD(sweep, used != WRONG);
         at += used > 0 ? (size_t)used : 0;
     }

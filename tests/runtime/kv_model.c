@@ -10,7 +10,7 @@
 
 /* --- commands: strings ------------------------------------------------------------------------ */
 
-static void send_set(domt_sweep *sweep, domt_kv_client *client, uint32_t key)
+static void send_set_command(domt_sweep *sweep, domt_kv_client *client, uint32_t key)
 {
     domt_kv_text value = domt_kv_make_random_value(sweep);
     uint32_t kind = domt_kv_draw_below(sweep, 5);
@@ -33,7 +33,7 @@ static void send_set(domt_sweep *sweep, domt_kv_client *client, uint32_t key)
     }
 }
 
-static void send_append(domt_sweep *sweep, domt_kv_client *client, uint32_t key)
+static void send_append_command(domt_sweep *sweep, domt_kv_client *client, uint32_t key)
 {
     domt_kv_text value = domt_kv_make_random_value(sweep);
     domt_kv_text *to = &client->strings[key];
@@ -49,7 +49,7 @@ static void send_append(domt_sweep *sweep, domt_kv_client *client, uint32_t key)
     domt_kv_expect_format(client, ":%zu\r\n", to->size);
 }
 
-static void send_get(domt_sweep *sweep, domt_kv_client *client, uint32_t key)
+static void send_get_command(domt_sweep *sweep, domt_kv_client *client, uint32_t key)
 {
     bool is_length = domt_kv_draw_below(sweep, 3) == 0;
 
@@ -62,7 +62,7 @@ static void send_get(domt_sweep *sweep, domt_kv_client *client, uint32_t key)
 }
 
 /* Send an MGET of several keys, which lie on several shards. */
-static void send_mget(domt_kv_client *client, uint32_t count)
+static void send_mget_command(domt_kv_client *client, uint32_t count)
 {
     domt_kv_begin_command(client, count + 1, "mget");
     domt_kv_expect_format(client, "*%" PRIu32 "\r\n", count);
@@ -80,7 +80,7 @@ static void send_mget(domt_kv_client *client, uint32_t count)
     }
 }
 
-static void send_mset(domt_sweep *sweep, domt_kv_client *client)
+static void send_mset_command(domt_sweep *sweep, domt_kv_client *client)
 {
     domt_kv_begin_command(client, 5, "MSET");
     for (uint32_t key = 0; key < 2; key++) {
@@ -134,7 +134,7 @@ static void send_del_or_exists(domt_sweep *sweep, domt_kv_client *client)
 
 /* --- commands: numbers, lists, hashes --------------------------------------------------------- */
 
-static void send_incrby(domt_sweep *sweep, domt_kv_client *client)
+static void send_incrby_command(domt_sweep *sweep, domt_kv_client *client)
 {
     int64_t by = (int64_t)domt_kv_draw_below(sweep, 1000) - 500;
     char text[24];
@@ -147,7 +147,7 @@ static void send_incrby(domt_sweep *sweep, domt_kv_client *client)
     domt_kv_expect_format(client, ":%" PRId64 "\r\n", client->count);
 }
 
-static void send_common_incr(domt_kv_client *client, domt_kv_counter *counter)
+static void send_incr_of_common_counter(domt_kv_client *client, domt_kv_counter *counter)
 {
     if (counter->sent == DOMT_KV_COUNTED)
         return;
@@ -227,7 +227,7 @@ static void send_hash_command(domt_sweep *sweep, domt_kv_client *client)
 
 /* --- other commands --------------------------------------------------------------------------- */
 
-static void send_odd_bytes(domt_sweep *sweep, domt_kv_client *client)
+static void send_request_in_odd_syntax(domt_sweep *sweep, domt_kv_client *client)
 {
     static const struct {
         const char *bytes, *answer;
@@ -259,7 +259,7 @@ static void send_command_of_wrong_type(domt_kv_client *client)
         domt_kv_expect_null(client);
 }
 
-static void send_hello(domt_sweep *sweep, domt_kv_client *client)
+static void send_hello_command(domt_sweep *sweep, domt_kv_client *client)
 {
     client->speaks_3 = domt_kv_draw_below(sweep, 2) == 0;
     domt_kv_begin_command(client, 2, "HELLO");
@@ -277,29 +277,29 @@ static void send_random_command(domt_sweep *sweep, domt_kv_client *client, domt_
     case 0:
     case 1:
     case 2:
-        send_set(sweep, client, key);
+        send_set_command(sweep, client, key);
         break;
     case 3:
         if (client->strings[key].size < 100000)
-            send_append(sweep, client, key);
+            send_append_command(sweep, client, key);
         break;
     case 4:
     case 5:
-        send_mget(client, 1 + domt_kv_draw_below(sweep, 12));
+        send_mget_command(client, 1 + domt_kv_draw_below(sweep, 12));
         break;
     case 6:
-        send_mset(sweep, client);
+        send_mset_command(sweep, client);
         break;
     case 7:
     case 8:
         send_del_or_exists(sweep, client);
         break;
     case 9:
-        send_incrby(sweep, client);
+        send_incrby_command(sweep, client);
         break;
     case 10:
     case 11:
-        send_common_incr(client, counter);
+        send_incr_of_common_counter(client, counter);
         break;
     case 12:
         if (client->elements_count < DOMT_KV_ELEMENTS)
@@ -316,16 +316,16 @@ static void send_random_command(domt_sweep *sweep, domt_kv_client *client, domt_
         send_hash_command(sweep, client);
         break;
     case 17:
-        send_odd_bytes(sweep, client);
+        send_request_in_odd_syntax(sweep, client);
         break;
     case 18:
         if (domt_kv_draw_below(sweep, 4) == 0 && !client->listens)
-            send_hello(sweep, client);
+            send_hello_command(sweep, client);
         else
             send_command_of_wrong_type(client);
         break;
     default:
-        send_get(sweep, client, key);
+        send_get_command(sweep, client, key);
         break;
     }
 }
@@ -359,7 +359,7 @@ void domt_kv_send_random_command(domt_sweep *sweep, domt_kv_client *client,
     domt_kv_send_command(client);
 }
 
-void domt_kv_send_last_bytes(domt_sweep *sweep, domt_kv_client *client)
+void domt_kv_send_quit_or_wrong_bytes(domt_sweep *sweep, domt_kv_client *client)
 {
     static const struct {
         const char *bytes, *answer;

@@ -75,7 +75,7 @@ void domt_kv_send_random_command(domt_sweep *sweep, domt_kv_client *client,
                                  domt_kv_counter *counter);
 
 /* Send QUIT, or bytes that are no RESP; the store reads nothing behind them. */
-void domt_kv_send_last_bytes(domt_sweep *sweep, domt_kv_client *client);
+void domt_kv_send_quit_or_wrong_bytes(domt_sweep *sweep, domt_kv_client *client);
 
 /* Send only the first bytes of a command. */
 void domt_kv_send_part_of_command(domt_kv_client *client);
@@ -112,7 +112,7 @@ enum {
     DOMT_KV_IS_DEAF     /* from here on the client receives no messages of other clients */
 };
 
-static inline bool domt_kv_is_mark(char byte)
+static inline bool domt_kv_is_mark_in_expected(char byte)
 {
     return (byte >= DOMT_KV_A_NUMBER && byte <= DOMT_KV_MAY_END) || byte == DOMT_KV_HEARS ||
            byte == DOMT_KV_IS_DEAF;

@@ -39,7 +39,8 @@ static int scatter_command_over_shards(domus_stack *stack, void *self, const voi
 {
     const domus_resp_command *command = payload;
 
-    return kv_scatter(stack, command, kv_command_find(domus_resp_argument(command, 0)));
+    return kv_ask_all_shards_of_command(stack, command,
+                                        kv_command_find(domus_resp_argument(command, 0)));
 }
 
 static const domus_behaviour session = {
@@ -67,7 +68,7 @@ static void begin_command_for_each_shard(const char *name)
 
     memset(&world, 0, sizeof world);
     kv_shard_count = SHARDS;
-    kv_make_command_index();
+    kv_make_index_of_command_names();
     find_one_key_for_each_shard();
     ck_assert_int_eq(domus_testkit_new(NULL, 1, NULL, 0, &world.kit), 0);
     ck_assert_int_eq(domus_probe_new(world.kit, &world.client), 0);
@@ -88,7 +89,7 @@ static void begin_command_for_each_shard(const char *name)
     }
 }
 
-static void reply_by_shard(uint32_t shard, const char *text)
+static void reply_as_shard(uint32_t shard, const char *text)
 {
     domus_resp_reply reply = {.values = 1};
 
@@ -111,27 +112,27 @@ static void expect_client_got_reply(const char *text)
 DOMT_TEST(elements_come_in_the_order_of_the_keys)
 {
     begin_command_for_each_shard("MGET");
-    reply_by_shard(1, "*1\r\n$1\r\nb\r\n");
-    reply_by_shard(0, "*1\r\n$-1\r\n");
+    reply_as_shard(1, "*1\r\n$1\r\nb\r\n");
+    reply_as_shard(0, "*1\r\n$-1\r\n");
     expect_client_got_reply("*2\r\n$-1\r\n$1\r\nb\r\n");
 }
 
 /* An answer that could not travel comes as an error, which is then the answer to the whole command.
  * If it counted as null, a key that exists would seem to be missing. */
-DOMT_TEST(answer_that_could_not_travel_is_an_error_of_the_whole)
+DOMT_TEST(error_of_one_shard_is_answer_to_the_whole_command)
 {
     begin_command_for_each_shard("MGET");
-    reply_by_shard(0, "*1\r\n$1\r\na\r\n");
-    reply_by_shard(1, "-ERR it is too large\r\n");
+    reply_as_shard(0, "*1\r\n$1\r\na\r\n");
+    reply_as_shard(1, "-ERR it is too large\r\n");
     expect_client_got_reply("-ERR it is too large\r\n");
     begin_command_for_each_shard("KEYS");
-    reply_by_shard(0, "$1\r\na\r\n");
-    reply_by_shard(1, "-ERR it is too large\r\n");
+    reply_as_shard(0, "$1\r\na\r\n");
+    reply_as_shard(1, "-ERR it is too large\r\n");
     expect_client_got_reply("-ERR it is too large\r\n");
 }
 
 /* Another node may send an answer of a wrong type, which is passed on to the client. */
-DOMT_TEST(answer_of_another_type_is_passed_on_once)
+DOMT_TEST(answer_of_wrong_type_from_a_shard_is_passed_on_once)
 {
     static const char *const names[] = {"MGET", "KEYS", "DEL"};
 
@@ -162,14 +163,15 @@ struct kind {
     unsigned shift; /* number of the lowest bit of the hash that is looked at */
 };
 
-static uint32_t most_keys_in_one_shard(const struct kind *kind)
+static uint32_t most_keys_in_one_bucket(const struct kind *kind)
 {
     uint32_t counts[KEYS] = {0}, most = 0;
     char key[64];
 
     for (uint32_t i = 0; i < KEYS; i++) {
         int size = snprintf(key, sizeof key, kind->of, (int)i);
-        uint32_t *count = &counts[kv_hash(key, (uint32_t)size) >> kind->shift & (KEYS - 1)];
+        uint32_t *count =
+            &counts[kv_hash_of_bytes(key, (uint32_t)size) >> kind->shift & (KEYS - 1)];
         (*count)++;
         most = *count > most ? *count : most;
     }
@@ -191,11 +193,11 @@ DOMT_TEST(keys_that_differ_in_little_share_few_buckets)
     for (uint32_t seed = 0; seed < SEEDS / (sizeof kinds / sizeof kinds[0]); seed++) {
         kv_seed_hash_at_random();
         for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-            ck_assert_uint_lt(most_keys_in_one_shard(&kinds[i]), MOST);
+            ck_assert_uint_lt(most_keys_in_one_bucket(&kinds[i]), MOST);
     }
 }
 
-DOMT_TEST(halves_are_multiplied_as_the_whole_is)
+DOMT_TEST(product_from_32_bit_halves_is_the_whole_product)
 {
     static const uint64_t numbers[] = {0,
                                        1,
@@ -261,8 +263,8 @@ static void add_long_list_to_store(struct kv_store *store, const char *name, uin
 
     memset(element, 'e', sizeof element);
     ck_assert_int_eq(domus_slice_copy(name, strlen(name), &key), 0);
-    struct kv_item *item =
-        kv_table_add(&store->table, &store->memory, kv_hash(name, (uint32_t)strlen(name)), key, 0);
+    struct kv_item *item = kv_table_add(&store->table, &store->memory,
+                                        kv_hash_of_bytes(name, (uint32_t)strlen(name)), key, 0);
     ck_assert_ptr_nonnull(item);
     domus_slice_free(key);
     item->list = kv_list_new(&store->memory);
@@ -270,8 +272,9 @@ static void add_long_list_to_store(struct kv_store *store, const char *name, uin
     item->kind = KV_LIST;
     item->expires_ms = expires_ms;
     for (uint32_t i = 0; i < ELEMENTS; i++)
-        ck_assert_int_eq(
-            kv_list_add_at_end(&store->memory, item->list, KV_TAIL, element, sizeof element), 0);
+        ck_assert_int_eq(kv_list_add_element_at_end(&store->memory, item->list, KV_TAIL, element,
+                                                    sizeof element),
+                         0);
 }
 
 static void fetch_next_piece_of_legacy(bool looks)
@@ -296,7 +299,7 @@ static void leave_legacy_to_porter(void)
     ck_assert_int_eq(domus_testkit_new(NULL, 1, NULL, 0, &carried.kit), 0);
     ck_assert_int_eq(domus_probe_new(carried.kit, &carried.probe), 0);
     add_long_list_to_store(&store, "late", domus_testkit_now_ns(carried.kit) / 1000000 + 1000);
-    ck_assert(kv_legacy_put(&store, 7, 0));
+    ck_assert(kv_legacy_make_of_store_in_slot(&store, 7, 0));
     ck_assert_int_eq(
         domus_outside_spawn(domus_testkit_system(carried.kit), &kv_porter, NULL, &carried.porter),
         0);
@@ -374,7 +377,7 @@ DOMT_TEST(list_that_has_expired_before_does_not_come)
 
 static int look_for_legacy_in_mount(domus_stack *stack, void *self, const void *payload)
 {
-    kv_legacy_look_after_slots(stack);
+    kv_legacy_free_old_or_wake_shards(stack);
     return 0;
 }
 
@@ -394,19 +397,19 @@ static bool is_legacy_kept_at_second_60(uint64_t left_ns)
     ck_assert_int_eq(domus_probe_new(kit, &probe), 0);
     ck_assert_int_eq(domus_outside_spawn(domus_testkit_system(kit), &looker, NULL, &who), 0);
     ck_assert_int_eq(domus_testkit_advance(kit, 60 * SECOND - domus_testkit_now_ns(kit)), 0);
-    ck_assert(kv_legacy_put(&store, 7, left_ns));
+    ck_assert(kv_legacy_make_of_store_in_slot(&store, 7, left_ns));
     ck_assert_int_eq(domus_probe_send(probe, who, &kv_drop_type, NULL), 0);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
     domus_testkit_free(kit);
-    ck_assert(!kv_legacy_is_with_porter(0));
-    struct kv_legacy *legacy = kv_legacy_take(0);
+    ck_assert(!kv_legacy_has_any_porter_it(0));
+    struct kv_legacy *legacy = kv_legacy_take_out_of_slot(0);
     kv_legacy_free(legacy);
     return legacy != NULL;
 }
 
 /* A legacy is kept a little longer than needed, because the clock of another thread may be
  * ahead. */
-DOMT_TEST(legacy_is_kept_for_a_while)
+DOMT_TEST(legacy_is_kept_longer_than_needed_for_late_clocks)
 {
     ck_assert(is_legacy_kept_at_second_60(60 * SECOND + 1));
     ck_assert(is_legacy_kept_at_second_60(60 * SECOND));
@@ -441,7 +444,7 @@ DOMT_TEST(keeper_ends_when_there_is_nothing_to_keep)
 }
 
 /* If the piece were not asked for again, all keys that were not carried yet would be lost. */
-DOMT_TEST(piece_is_asked_for_again_when_there_was_no_room_on_the_way)
+DOMT_TEST(piece_of_legacy_that_found_no_room_is_asked_for_again)
 {
     struct kv_piece_of_legacy piece = {.fence = 5};
     domus_testkit *kit;
@@ -464,7 +467,7 @@ DOMT_TEST(piece_is_asked_for_again_when_there_was_no_room_on_the_way)
     piece.ends_commands = piece.ends_all = true;
     ck_assert_int_eq(domus_probe_reply(porter, &kv_legacy_piece_type, &piece), 0);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
-    struct kv_legacy *legacy = kv_legacy_take(0);
+    struct kv_legacy *legacy = kv_legacy_take_out_of_slot(0);
     ck_assert_ptr_nonnull(legacy);
     ck_assert_uint_eq(legacy->fence, 5);
     kv_legacy_free(legacy);

@@ -62,7 +62,7 @@ static void do_random_action_of_client(domt_sweep *sweep, domt_kv_client *client
         finish_sending_of_client(sweep, client);
     } else if (deed == 8) {
         if (!client->is_done && domt_sweep_draw_below(sweep, 3) == 0)
-            domt_kv_send_last_bytes(sweep, client);
+            domt_kv_send_quit_or_wrong_bytes(sweep, client);
     } else if (!domt_sweep_disturb_peer(sweep, deed, client->peer, &client->is_done,
                                         &client->was_rude)) {
         for (uint64_t left = domt_sweep_draw_below(sweep, 25); left != 0 && !client->is_done;
@@ -118,7 +118,7 @@ static bool have_all_clients_ended(void)
     return true;
 }
 
-static void release_stream_of_client(domt_kv_client *client)
+static void resume_held_stream_of_client(domt_kv_client *client)
 {
     domus_peer_release(client->peer);
     if (!client->was_rude)
@@ -131,7 +131,7 @@ static void finish_all_clients(domt_sweep *sweep)
 {
     for (uint32_t i = 0; i < clients_count; i++) {
         finish_sending_of_client(sweep, &clients[i]);
-        release_stream_of_client(&clients[i]);
+        resume_held_stream_of_client(&clients[i]);
     }
     for (int tries = 0; tries < 200 && (tries == 0 || !have_all_clients_ended()); tries++)
         DOMT_SWEEP_HOLD(sweep, domus_testkit_advance(sweep->kit, 3 * DOMT_SWEEP_SECOND) == 0);
@@ -153,7 +153,7 @@ static void finish_all_clients(domt_sweep *sweep)
 static void stop_while_clients_send(domt_sweep *sweep)
 {
     for (uint32_t i = 0; i < clients_count; i++)
-        release_stream_of_client(&clients[i]);
+        resume_held_stream_of_client(&clients[i]);
     bool is_drained = domus_testkit_stop(sweep->kit) == 0;
     /* Wait for the bytes that the system has sent and that are still on their way. */
     DOMT_SWEEP_HOLD(sweep, domus_testkit_advance(sweep->kit, DOMT_SWEEP_SECOND) == 0);
@@ -176,7 +176,7 @@ static void stop_while_clients_send(domt_sweep *sweep)
 static void free_gifts_under_way(void)
 {
     for (uint32_t i = 0; i < SHARDS_MAX; i++) {
-        struct kv_gift *gift = kv_take_returned_gifts(i), *next;
+        struct kv_gift *gift = kv_take_gifts_returned_to_shard(i), *next;
         for (; gift != NULL; gift = next) {
             next = gift->next;
             kv_gift_free(gift);
@@ -233,7 +233,7 @@ static int run_sweep_of_seed(uint64_t seed, void *context)
         met.commands += clients[i].sent;
         domt_kv_client_end(&clients[i]);
     }
-    return domt_sweep_end_seed(&sweep);
+    return domt_sweep_end_and_check_seed(&sweep);
 }
 
 DOMT_TEST(every_answer_is_right_and_in_order)
@@ -250,8 +250,8 @@ DOMT_TEST(every_answer_is_right_and_in_order)
                                        .subscriptions_max = 10000,
                                        .subscription_bytes = 1u << 28,
                                        .observed_bytes = 1u << 28};
-    kv_make_command_index();
-    kv_set_up_sessions();
+    kv_make_index_of_command_names();
+    kv_fill_options_of_client_protocol();
     domt_sweep_run_seeds(SEEDS, run_sweep_of_seed);
     if (getenv("DOMUS_SEED") != NULL)
         return;

@@ -30,7 +30,7 @@ static void begin_commands_and_picklers(void)
     char error[200];
 
     if (!has_begun)
-        kv_make_command_index();
+        kv_make_index_of_command_names();
     has_begun = true;
     ck_assert_msg(domus_picklers_new(kv_picklers, error, sizeof error, &picklers) == 0, "%s",
                   error);
@@ -137,7 +137,7 @@ DOMT_TEST(commands_that_no_session_lets_through_are_refused)
 }
 
 /* Arguments may not overlap, because a small message could become a very large command then. */
-DOMT_TEST(arguments_that_lie_over_each_other_are_refused)
+DOMT_TEST(commands_with_overlapping_arguments_are_refused)
 {
     static const char *const set[] = {"SET", "key", "value"};
     const domus_type *type;
@@ -220,7 +220,7 @@ static struct kv_gift *make_gift_of_list(void)
 
     ck_assert_int_eq(domus_slice_copy("*2\r\n$1\r\na\r\n$1\r\nb\r\n", 18, &elements), 0);
     ck_assert_int_eq(domus_slice_copy("list", 4, &key), 0);
-    struct kv_gift *gift = kv_gift_new(3, KV_TAIL, key, elements, 2);
+    struct kv_gift *gift = kv_gift_new_of_popped_elements(3, KV_TAIL, key, elements, 2);
     ck_assert_ptr_nonnull(gift);
     domus_slice_free(key);
     return gift;
@@ -236,12 +236,12 @@ DOMT_TEST(a_gift_that_was_written_does_not_come_back_to_its_node)
     begin_commands_and_picklers();
     domus_slice bytes = pickle_message(&kv_gift_type, &gift);
     kv_gift_type.release(&gift);
-    ck_assert_ptr_null(kv_take_returned_gifts(3));
-    ck_assert(!kv_shard_has_gifts(3));
+    ck_assert_ptr_null(kv_take_gifts_returned_to_shard(3));
+    ck_assert(!kv_shard_has_gifts_under_way(3));
     ck_assert_int_eq(unpickle_message(bytes, &type, &payload), 0);
     domus_slice_free(bytes);
     kv_gift_type.release(&payload);
-    other = kv_take_returned_gifts(3);
+    other = kv_take_gifts_returned_to_shard(3);
     ck_assert_ptr_nonnull(other);
     ck_assert_uint_eq(other->count, 2);
     ck_assert_int_eq(other->end, KV_TAIL);
@@ -272,7 +272,7 @@ static void damage_and_unpickle_message(domus_slice bytes, domi_random *random)
     domus_slice_free(copy);
     for (uint32_t i = 0; i < kv_shard_count; i++) {
         struct kv_gift *next;
-        for (struct kv_gift *gift = kv_take_returned_gifts(i); gift != NULL; gift = next) {
+        for (struct kv_gift *gift = kv_take_gifts_returned_to_shard(i); gift != NULL; gift = next) {
             next = gift->next;
             kv_gift_free(gift);
         }

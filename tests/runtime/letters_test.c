@@ -306,7 +306,7 @@ DOMT_TEST(subscriber_that_has_ended_or_unsubscribed_gets_no_letters)
     domt_end_system(system);
 }
 
-DOMT_TEST(there_is_room_for_so_many_subscribers_and_all_hear)
+DOMT_TEST(letters_reach_all_subscribers_up_to_a_maximum)
 {
     domus_system *system = domt_start_system_of_threads(2);
     domus_address to = domt_spawn(system, 0, &actor, NULL);

@@ -173,7 +173,7 @@ DOMT_TEST(restart_closes_listener_and_channels_before_the_next_mount)
 
 static _Atomic uint32_t inner_opened;
 
-static int count_open_of_inner_channel(domus_stack *stack, void *self, const void *payload)
+static int count_open_of_accepted_channel(domus_stack *stack, void *self, const void *payload)
 {
     atomic_fetch_add(&inner_opened, 1);
     return 0;
@@ -181,7 +181,7 @@ static int count_open_of_inner_channel(domus_stack *stack, void *self, const voi
 
 static const domus_behaviour inner = {.name = "inner",
                                       .kind = DOMUS_CHANNELS,
-                                      .on_open = {count_open_of_inner_channel, 0},
+                                      .on_open = {count_open_of_accepted_channel, 0},
                                       .on_read = {domt_misuse_on_read_echo, 0},
                                       .on_close = {domt_misuse_on_close_count, 0}};
 
@@ -249,7 +249,7 @@ static const domus_behaviour of_bad_outer = {.name = "of bad outer",
                                              .on_mount = domt_misuse_on_mount_listen,
                                              .channel = &bad_outer};
 
-DOMT_TEST(channel_whose_channels_could_not_be_is_told_when_it_listens)
+DOMT_TEST(channel_with_a_bad_channel_behaviour_may_not_listen)
 {
     begin_with_listening_actor(&of_bad_outer);
     outer_at = domt_misuse_seen.found;

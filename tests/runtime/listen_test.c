@@ -229,7 +229,7 @@ DOMT_TEST(unix_sockets_are_listened_at_by_path_and_by_name)
     ck_assert_int_eq(unlink(at[1] + strlen("unix:")), 0);
 }
 
-DOMT_TEST(port_is_shared_only_if_both_want_that)
+DOMT_TEST(port_is_shared_only_if_both_listeners_want_that)
 {
     domus_address first = start_system_with_actor(&echoing);
     domus_address second = domt_spawn(system_, 1, &echoing, NULL);
@@ -271,7 +271,7 @@ DOMT_TEST(listener_that_is_stopped_at_once_leaves_nothing)
     ck_assert_uint_eq(domt_count_directory_entries("/proc/self/fd"), before);
 }
 
-DOMT_TEST(thread_has_so_many_listeners_and_no_more)
+DOMT_TEST(thread_has_at_most_64_listeners_and_frees_places)
 {
     domus_address actor = start_system_with_actor(&echoing);
 

@@ -42,7 +42,7 @@ static int on_ball_pass_on(domus_stack *stack, void *self, const void *nothing)
                                    : 0;
 }
 
-static int on_next_begin_with_balls(domus_stack *stack, void *self, const void *next)
+static int on_next_set_link_and_send_balls(domus_stack *stack, void *self, const void *next)
 {
     *(domus_address *)self = *(const domus_address *)next;
     for (uint32_t i = 0; i < DOMT_LOAD_BALLS; i++)
@@ -53,8 +53,9 @@ static int on_next_begin_with_balls(domus_stack *stack, void *self, const void *
 #define PLAYER(what)                                                                               \
     {                                                                                              \
         .name = "player", .kind = (what), .state_size = sizeof(domus_address),                     \
-        .on = (const domus_on[]){                                                                  \
-            {&ball_type, on_ball_pass_on, 0}, {&next_type, on_next_begin_with_balls, 0}, {0}},     \
+        .on = (const domus_on[]){{&ball_type, on_ball_pass_on, 0},                                 \
+                                 {&next_type, on_next_set_link_and_send_balls, 0},                 \
+                                 {0}},                                                             \
     }
 
 static const domus_behaviour players[] = {
@@ -103,7 +104,7 @@ const domus_behaviour domt_silent = {.name = "silent", .on_mount = on_mount_fall
 static domus_address silent; /* the silent actor that the next waiting actor asks */
 static uint32_t asked;
 
-static int on_mount_begin_waiting(domus_stack *stack, void *self)
+static int on_mount_ask_silent_actor(domus_stack *stack, void *self)
 {
     (void)on_mount_send_first_ball(stack, self);
     if (asked++ % ASKS_EACH == 0)
@@ -121,7 +122,7 @@ static int on_mount_begin_waiting(domus_stack *stack, void *self)
     }
 
 static const domus_behaviour ready = ONE_OF_MANY(on_mount_send_first_ball);
-static const domus_behaviour waiting = ONE_OF_MANY(on_mount_begin_waiting);
+static const domus_behaviour waiting = ONE_OF_MANY(on_mount_ask_silent_actor);
 
 /* Make a ring of very many actors. Each passes its ball on to the actor that was made before it and
  * has just had its turn, so each run handles one ball. */

@@ -54,8 +54,8 @@ static uint32_t brings = 5;
 
 /* Run one iteration in which io takes `io_ns`, and check that phase 3 gets the budget `budget_ns`
  * and exceeds it by no more than one look at the deadline. */
-static void check_budget_with_bound(uint64_t most_ns, uint32_t ratio, uint64_t io_ns,
-                                    uint64_t budget_ns)
+static void check_budget_with_max_budget(uint64_t most_ns, uint32_t ratio, uint64_t io_ns,
+                                         uint64_t budget_ns)
 {
     static domus_address addresses[HOUSES];
     domus_config config = domt_config_of_threads(1);
@@ -90,7 +90,7 @@ static void check_budget_with_bound(uint64_t most_ns, uint32_t ratio, uint64_t i
 
 static void check_budget_of_state_phase(uint32_t ratio, uint64_t io_ns, uint64_t budget_ns)
 {
-    check_budget_with_bound(10 * DOMT_MS, ratio, io_ns, budget_ns);
+    check_budget_with_max_budget(10 * DOMT_MS, ratio, io_ns, budget_ns);
 }
 
 DOMT_TEST(phase_3_keeps_its_deadline_at_every_ratio)
@@ -106,7 +106,7 @@ DOMT_TEST(phase_3_keeps_its_deadline_at_every_ratio)
     check_budget_of_state_phase(50, 0, 50 * 1000);
     /* the budget is not 49.5 ms, because timers and io wait for at most 10 ms */
     check_budget_of_state_phase(1, io_ns * 5, 10 * DOMT_MS);
-    check_budget_with_bound(DOMT_MS, 1, io_ns, DOMT_MS);
+    check_budget_with_max_budget(DOMT_MS, 1, io_ns, DOMT_MS);
 }
 
 static int arm_alarm_in_mount(domus_stack *stack, void *self)
@@ -152,7 +152,7 @@ static uint64_t io_time_behind_ns(const domt_stepped *stepped)
 
 /* Bytes that io brings count as having waited for the phase 3 before, unless the thread has rested
  * after it. */
-DOMT_TEST(io_is_told_to_wait_for_phase_3)
+DOMT_TEST(bytes_that_io_brings_count_as_waiting_for_phase_3)
 {
     static domus_address addresses[HOUSES];
     domus_config config = domt_config_of_threads(1);
@@ -248,7 +248,7 @@ static const domus_behaviour watcher = {
     .name = "watcher",
     .on = (const domus_on[]){{&work_type, put_arrival_at_home_and_count, 0}, {0}}};
 
-static void count_looks_with_threads(uint32_t threads, uint32_t houses, uint32_t messages)
+static void find_most_work_between_looks(uint32_t threads, uint32_t houses, uint32_t messages)
 {
     domus_config config = domt_config_of_threads(threads);
     domt_stepped stepped;
@@ -272,16 +272,16 @@ static void count_looks_with_threads(uint32_t threads, uint32_t houses, uint32_t
 
 DOMT_TEST(home_looks_after_16_houses_or_64_messages)
 {
-    count_looks_with_threads(1, 500, 1);
+    find_most_work_between_looks(1, 500, 1);
     ck_assert_uint_eq(houses_most, 16);
-    count_looks_with_threads(1, 500, 3);
+    find_most_work_between_looks(1, 500, 3);
     ck_assert_uint_eq(houses_most, 16);
     ck_assert_uint_eq(messages_most, 48);
     /* home looks after 64 messages, which is within the run of the seventh house */
-    count_looks_with_threads(1, 100, 10);
+    find_most_work_between_looks(1, 100, 10);
     ck_assert_uint_eq(houses_most, 7);
     /* each run handles maxMessagesPerRun messages and then ends, and home looks after it */
-    count_looks_with_threads(1, 20, 512);
+    find_most_work_between_looks(1, 20, 512);
     ck_assert_uint_eq(messages_most, 64);
 }
 
@@ -289,7 +289,7 @@ DOMT_TEST(home_looks_after_16_houses_or_64_messages)
  * each time, up to the usual 16, because each look reads the clock. */
 DOMT_TEST(looks_are_no_more_frequent_where_there_are_thieves)
 {
-    count_looks_with_threads(2, 500, 1);
+    find_most_work_between_looks(2, 500, 1);
     ck_assert_uint_eq(houses_most, 16);
 }
 
@@ -344,7 +344,7 @@ static const domus_behaviour bystander = {
 
 /* In each phase 2, each of the two channels actors runs channelsRunsPerIteration times, and then
  * waits for the next phase 2. */
-DOMT_TEST(channels_actor_runs_so_many_times_in_a_tick)
+DOMT_TEST(channels_actor_runs_bounded_times_in_one_phase_2)
 {
     domus_config config = domt_config_of_threads(1);
     domt_stepped stepped;

@@ -37,15 +37,16 @@ static const domus_behaviour actor = {.name = "hanging",
                                                                {&tick_type, domt_ignore_message, 0},
                                                                {0}}};
 
-static const char *set_or_unset(const char *name)
+static const char *text_whether_variable_is_set(const char *name)
 {
     return getenv(name) != NULL ? "set" : "unset";
 }
 
 static int print_whether_variables_are_set(domus_system *system, void *argument)
 {
-    printf("variables: %s %s %s\n", set_or_unset("NOTIFY_SOCKET"), set_or_unset("WATCHDOG_USEC"),
-           set_or_unset("WATCHDOG_PID"));
+    printf("variables: %s %s %s\n", text_whether_variable_is_set("NOTIFY_SOCKET"),
+           text_whether_variable_is_set("WATCHDOG_USEC"),
+           text_whether_variable_is_set("WATCHDOG_PID"));
     fflush(stdout);
     return domus_outside_spawn(system, &actor, NULL, &resident);
 }
@@ -76,7 +77,7 @@ static void set_watchdog_variables(void)
     setenv("WATCHDOG_PID", text, 1);
 }
 
-static uint64_t number_in_message(const char *message, const char *name)
+static uint64_t number_of_message_field(const char *message, const char *name)
 {
     const char *at = strstr(message, name);
 
@@ -107,13 +108,13 @@ DOMT_TEST(program_reports_ready_reload_and_stop)
     uint64_t before_us = domt_now_ns() / 1000;
     ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
     uint64_t reload_us =
-        number_in_message(domt_supervisor_expect_message("RELOADING=1\n"), "MONOTONIC_USEC");
+        number_of_message_field(domt_supervisor_expect_message("RELOADING=1\n"), "MONOTONIC_USEC");
     ck_assert_uint_ge(reload_us, before_us);
     ck_assert_uint_le(reload_us, domt_now_ns() / 1000);
     (void)domt_supervisor_expect_message("READY=1\nSTATUS=the configuration was read again");
     ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
     const char *last = domt_supervisor_expect_message("STOPPING=1\n");
-    ck_assert_uint_eq(number_in_message(last, "EXTEND_TIMEOUT_USEC"), 10000000u);
+    ck_assert_uint_eq(number_of_message_field(last, "EXTEND_TIMEOUT_USEC"), 10000000u);
     ck_assert_int_eq(domt_program_read_to_end(&own), 0);
     domt_supervisor_close();
 }
@@ -121,8 +122,8 @@ DOMT_TEST(program_reports_ready_reload_and_stop)
 static void expect_asks_for_more_time(void)
 {
     for (int i = 0; i < 3; i++)
-        ck_assert_uint_eq(number_in_message(domt_supervisor_expect_message("STOPPING=1\n"),
-                                            "EXTEND_TIMEOUT_USEC"),
+        ck_assert_uint_eq(number_of_message_field(domt_supervisor_expect_message("STOPPING=1\n"),
+                                                  "EXTEND_TIMEOUT_USEC"),
                           10000000u);
 }
 
@@ -173,7 +174,7 @@ DOMT_TEST(program_asks_for_time_while_log_is_written)
     domt_supervisor_close();
 }
 
-DOMT_TEST(a_state_that_is_not_taken_is_sent_again)
+DOMT_TEST(state_that_the_supervisor_did_not_take_is_sent_again)
 {
     domt_program own;
 
@@ -206,7 +207,7 @@ static void forbid_new_threads(void)
     pthread_attr_destroy(&attributes);
 }
 
-static int end_turn_without_work(const domus_config *config, char *error, size_t size)
+static int accept_any_config(const domus_config *config, char *error, size_t size)
 {
     return 0;
 }
@@ -221,7 +222,7 @@ static int forbid_threads_in_open(domus_system *system, char *error, size_t size
 
 DOMT_TEST(start_without_thread_of_notifier_fails)
 {
-    static const domus_observer forbidding = {.check = end_turn_without_work,
+    static const domus_observer forbidding = {.check = accept_any_config,
                                               .open = forbid_threads_in_open};
     static const domus_program observed = {
         .name = "told", .start = print_whether_variables_are_set, .observe = &forbidding};
@@ -384,7 +385,7 @@ static void check_variables_of_row(void)
     domt_supervisor_close();
 }
 
-DOMT_TEST(variables_are_read_strictly)
+DOMT_TEST(notify_and_watchdog_variables_are_read_strictly)
 {
     for (row = table; row < table + sizeof table / sizeof table[0]; row++)
         check_variables_of_row();

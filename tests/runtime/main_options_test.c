@@ -39,7 +39,7 @@ static struct settings settings;
 static char taken[256];
 
 /* Append each value of an option to `taken`, in the order in which the values come. */
-static int append_to_taken(const char *value, void *argument, char *error, size_t error_size)
+static int append_value_or_refuse(const char *value, void *argument, char *error, size_t error_size)
 {
     size_t used = strlen(taken);
 
@@ -67,8 +67,8 @@ static const domus_option options[] = {
      .letter = 'n',
      .argument = "WORD",
      .help = "note a word",
-     .take = append_to_taken},
-    {.name = "mark", .help = "note a mark", .take = append_to_taken},
+     .take = append_value_or_refuse},
+    {.name = "mark", .help = "note a mark", .take = append_value_or_refuse},
     {.name = NULL},
 };
 
@@ -91,7 +91,7 @@ static const domus_program chat = {.name = "chat",
                                    .section = &section,
                                    .settings = &settings};
 
-static void expect_stdout(const char *const *arguments, const char *wanted)
+static void expect_in_stdout(const char *const *arguments, const char *wanted)
 {
     domt_program own;
 
@@ -101,14 +101,14 @@ static void expect_stdout(const char *const *arguments, const char *wanted)
 
 DOMT_TEST(options_set_keys_and_call_functions)
 {
-    expect_stdout(domt_no_arguments, "timeout 5 retries 3 verbose 0 quiet 1");
-    expect_stdout((const char *const[]){"--timeout", "2s", "--threads=3", NULL},
-                  "timeout 2000 retries 3 verbose 0 quiet 1 threads 3");
-    expect_stdout((const char *const[]){"-vlt", "7ms", "--set", "chat.retries=9", NULL},
-                  "timeout 7 retries 9 verbose 1 quiet 0");
-    expect_stdout((const char *const[]){"--room", "hall,attic", NULL}, "rooms 2 hall");
-    expect_stdout((const char *const[]){"-n", "one", "--mark", "--note=two", NULL},
-                  "taken one,mark,two,");
+    expect_in_stdout(domt_no_arguments, "timeout 5 retries 3 verbose 0 quiet 1");
+    expect_in_stdout((const char *const[]){"--timeout", "2s", "--threads=3", NULL},
+                     "timeout 2000 retries 3 verbose 0 quiet 1 threads 3");
+    expect_in_stdout((const char *const[]){"-vlt", "7ms", "--set", "chat.retries=9", NULL},
+                     "timeout 7 retries 9 verbose 1 quiet 0");
+    expect_in_stdout((const char *const[]){"--room", "hall,attic", NULL}, "rooms 2 hall");
+    expect_in_stdout((const char *const[]){"-n", "one", "--mark", "--note=two", NULL},
+                     "taken one,mark,two,");
 }
 
 DOMT_TEST(options_hold_over_files_and_the_later_one_counts)
@@ -119,17 +119,17 @@ DOMT_TEST(options_hold_over_files_and_the_later_one_counts)
     domt_tree_make(&tree);
     domt_tree_write(&tree, "a.yaml", "chat: {timeout: 1s, retries: 7}\nsystem: {threads: 2}\n");
     snprintf(file, sizeof file, "%s/a.yaml", tree.root);
-    expect_stdout((const char *const[]){"-t", "2s", "--config", file, NULL},
-                  "timeout 2000 retries 7 verbose 0 quiet 1 threads 2");
-    expect_stdout((const char *const[]){"-t", "2s", "--set", "chat.timeout=3s", NULL},
-                  "timeout 3000");
-    expect_stdout((const char *const[]){"--set", "chat.timeout=3s", "-t", "2s", NULL},
-                  "timeout 2000");
+    expect_in_stdout((const char *const[]){"-t", "2s", "--config", file, NULL},
+                     "timeout 2000 retries 7 verbose 0 quiet 1 threads 2");
+    expect_in_stdout((const char *const[]){"-t", "2s", "--set", "chat.timeout=3s", NULL},
+                     "timeout 3000");
+    expect_in_stdout((const char *const[]){"--set", "chat.timeout=3s", "-t", "2s", NULL},
+                     "timeout 2000");
     domt_tree_remove_copy(&tree);
 }
 
 /* Check that the program starts nothing, ends with 2, and that stderr begins with `wanted`. */
-static void refuses(const char *const *arguments, const char *wanted)
+static void expect_refusal(const char *const *arguments, const char *wanted)
 {
     domt_program own;
 
@@ -138,38 +138,39 @@ static void refuses(const char *const *arguments, const char *wanted)
     ck_assert_str_eq(own.out_text, "");
 }
 
-DOMT_TEST(wrong_options_are_named_and_end_with_2)
+DOMT_TEST(all_wrong_options_are_named_and_end_with_2)
 {
-    refuses((const char *const[]){"--timeuot", "2s", NULL}, "chat: --timeuot: unknown option\n");
-    refuses((const char *const[]){"-vx", NULL}, "chat: -x: unknown option\n");
-    refuses((const char *const[]){"--verbose=1", NULL}, "chat: --verbose=1: takes no value\n");
-    refuses((const char *const[]){"--help=1", NULL}, "chat: --help=1: takes no value\n");
-    refuses((const char *const[]){"--timeout", NULL}, "chat: --timeout: its value is missing\n");
-    refuses((const char *const[]){"-v", "-t", NULL}, "chat: -t: its value is missing\n");
-    refuses((const char *const[]){"-v", "stray", NULL}, "chat: stray: unexpected argument\n");
-    refuses((const char *const[]){"-t", "5", NULL},
-            "--timeout: chat.timeout: expected a duration such as 500us");
-    refuses((const char *const[]){"--timeout", "2h", NULL},
-            "--timeout: chat.timeout: must be 1ms..1m, is 2h\n");
-    refuses((const char *const[]){"--threads", "0", NULL}, "--threads: system.threads: expected");
-    refuses((const char *const[]){"--note", "bad", NULL},
-            "chat: --note: expected a good word, found 'bad'\n");
-    refuses((const char *const[]){"--note", "mute", NULL}, "chat: --note: is refused\n");
-    refuses((const char *const[]){"--set", "chat.retries=11", NULL},
-            "--set: chat.retries: must be 1..10, is 11\n");
-    /* the program reports all errors, and not only the first */
-    refuses((const char *const[]){"--timeout", "2h", "--set", "chat.nope=1", NULL},
-            "--timeout: chat.timeout: must be 1ms..1m, is 2h\n--set: chat.nope: unknown key");
+    static const struct {
+        const char *arguments[5], *told; /* NULL is behind the last argument */
+    } cases[] = {
+        {{"--timeuot", "2s"}, "chat: --timeuot: unknown option\n"},
+        {{"-vx"}, "chat: -x: unknown option\n"},
+        {{"--verbose=1"}, "chat: --verbose=1: takes no value\n"},
+        {{"--help=1"}, "chat: --help=1: takes no value\n"},
+        {{"--timeout"}, "chat: --timeout: its value is missing\n"},
+        {{"-v", "-t"}, "chat: -t: its value is missing\n"},
+        {{"-v", "stray"}, "chat: stray: unexpected argument\n"},
+        {{"-t", "5"}, "--timeout: chat.timeout: expected a duration such as 500us"},
+        {{"--timeout", "2h"}, "--timeout: chat.timeout: must be 1ms..1m, is 2h\n"},
+        {{"--threads", "0"}, "--threads: system.threads: expected"},
+        {{"--note", "bad"}, "chat: --note: expected a good word, found 'bad'\n"},
+        {{"--note", "mute"}, "chat: --note: is refused\n"},
+        {{"--set", "chat.retries=11"}, "--set: chat.retries: must be 1..10, is 11\n"},
+        {{"--timeout", "2h", "--set", "chat.nope=1"},
+         "--timeout: chat.timeout: must be 1ms..1m, is 2h\n--set: chat.nope: unknown key"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        expect_refusal(cases[i].arguments, cases[i].told);
 }
 
 DOMT_TEST(value_that_is_too_long_is_refused)
 {
-    char *text = calloc(1, 8192);
-    ck_assert_ptr_nonnull(text);
+    static char text[8192];
 
-    memset(text, 'a', 8191);
-    refuses((const char *const[]){"--room", text, NULL}, "chat: --room: the value is too long\n");
-    free(text);
+    memset(text, 'a', sizeof text - 1);
+    expect_refusal((const char *const[]){"--room", text, NULL},
+                   "chat: --room: the value is too long\n");
 }
 
 DOMT_TEST(help_has_options_of_library_and_program)
@@ -236,14 +237,14 @@ DOMT_TEST(wrong_table_of_options_is_refused)
     option.help = NULL;
     expect_option_refused(option, "no help");
     option = good;
-    option.take = append_to_taken;
+    option.take = append_value_or_refuse;
     expect_option_refused(option, "either a key or a function");
     option.take = NULL;
     option.key = NULL;
     expect_option_refused(option, "either a key or a function");
 }
 
-DOMT_TEST(table_has_a_greatest_length)
+DOMT_TEST(table_of_options_has_a_greatest_length)
 {
     static domus_option table[DOMUS_OPTIONS_MAX + 2];
     static char names[DOMUS_OPTIONS_MAX + 1][8];
@@ -273,8 +274,7 @@ DOMT_TEST(section_without_settings_is_refused)
 
 typedef struct told_settings {
     uint64_t timeout_ns;
-    uint32_t words, workers;
-    uint32_t room_count;
+    uint32_t words, workers, room_count;
     char rooms[4][16];
     char password[32];
     char needed[16];
@@ -295,7 +295,7 @@ static const domus_config_key told_keys[] = {
     {.path = NULL},
 };
 
-static int refuse_three(const void *values, char *error, size_t error_size)
+static int refuse_3_us(const void *values, char *error, size_t error_size)
 {
     if (((const told_settings *)values)->timeout_ns != 3000)
         return 0;
@@ -304,9 +304,9 @@ static int refuse_three(const void *values, char *error, size_t error_size)
 }
 
 static const domus_section told_section = {
-    .name = "chat", .keys = told_keys, .size = sizeof(told_settings), .check = refuse_three};
+    .name = "chat", .keys = told_keys, .size = sizeof(told_settings), .check = refuse_3_us};
 
-static int print_and_fail(domus_system *system, void *unused)
+static int print_and_fail_start(domus_system *system, void *unused)
 {
     printf("started\n");
     return -EDOM;
@@ -318,11 +318,11 @@ static int accept_reload(domus_system *system, const void *values, void *unused)
 }
 
 static const domus_program program = {
-    .name = "a \"b\"", .start = print_and_fail, .section = &told_section, .settings = &given};
+    .name = "a \"b\"", .start = print_and_fail_start, .section = &told_section, .settings = &given};
 
 /* Run the program with --tell, and check its exit status, and that it has started nothing. */
-static void expect_tell(domt_program *own, const domus_program *which, int status,
-                        const char *const *arguments)
+static void run_tell(domt_program *own, const domus_program *which, int status,
+                     const char *const *arguments)
 {
     ck_assert_int_eq(domt_program_run(own, which, arguments), status);
     ck_assert_ptr_null(strstr(own->out_text, "started"));
@@ -365,8 +365,8 @@ DOMT_TEST(tell_keys_prints_facts_of_each_key)
     };
     domt_program own;
 
-    expect_tell(&own, &program, 0,
-                (const char *const[]){"--tell", "keys", "--config", "/nonexistent", NULL});
+    run_tell(&own, &program, 0,
+             (const char *const[]){"--tell", "keys", "--config", "/nonexistent", NULL});
     ck_assert_str_eq(own.err_text, "");
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
         domt_must_contain(own.out_text, wanted[i]);
@@ -380,7 +380,7 @@ DOMT_TEST(tell_keys_prints_every_key)
     domt_program own;
     char wanted[256];
 
-    expect_tell(&own, &program, 0, (const char *const[]){"--tell", "keys", NULL});
+    run_tell(&own, &program, 0, (const char *const[]){"--tell", "keys", NULL});
     for (size_t row = 0; (key = domus_config_key_get(row)) != NULL; row++) {
         snprintf(wanted, sizeof wanted, "{\"key\": \"%s\", \"field\": \"%s\", \"kind\":", key->path,
                  key->field);
@@ -396,14 +396,14 @@ DOMT_TEST(section_of_a_program_that_reloads_is_live)
     domt_program own;
 
     reloading.reload = accept_reload;
-    expect_tell(&own, &reloading, 0, (const char *const[]){"--tell", "keys", NULL});
+    run_tell(&own, &reloading, 0, (const char *const[]){"--tell", "keys", NULL});
     domt_must_contain(own.out_text,
                       "\"default\": \"lobby,garden\", \"list_max\": 4, \"live\": true}");
     domt_must_contain(own.out_text, "{\"key\": \"scheduler.normalEvery\", \"field\": "
                                     "\"domus_config.scheduler.normal_every\", \"kind\": \"count\", "
                                     "\"minimum\": \"2\", \"maximum\": \"65536\", \"least\": \"2\", "
                                     "\"most\": \"65536\", \"default\": \"4\", \"live\": true}");
-    expect_tell(&own, &program, 0, (const char *const[]){"--tell", "keys", NULL});
+    run_tell(&own, &program, 0, (const char *const[]){"--tell", "keys", NULL});
     domt_must_contain(own.out_text, "\"default\": \"lobby,garden\", \"list_max\": 4}");
 }
 
@@ -418,9 +418,9 @@ DOMT_TEST(tell_prints_values_with_their_origins)
         &tree, "a.yaml",
         "scheduler:\n  ioRatio: 60\nchat:\n  needed: \"x\"\n  password: \"so secret\"\n");
     snprintf(path, sizeof path, "%s/a.yaml", tree.root);
-    expect_tell(&own, &program, 0,
-                (const char *const[]){"--config", path, "--set", "chat.timeout=5us", "--tell",
-                                      "values", NULL});
+    run_tell(&own, &program, 0,
+             (const char *const[]){"--config", path, "--set", "chat.timeout=5us", "--tell",
+                                   "values", NULL});
     ck_assert_str_eq(own.err_text, "");
     domt_must_contain(own.out_text,
                       "{\"tell\": \"values\", \"program\": \"a \\\"b\\\"\", \"right\": true, "
@@ -437,7 +437,7 @@ DOMT_TEST(tell_prints_values_with_their_origins)
 }
 
 /* Refuse every configuration of a cluster; the check of a joiner. */
-static int refuse_cluster(const domus_cluster_setup *setup, char *error, size_t error_size)
+static int refuse_cluster_setup(const domus_cluster_setup *setup, char *error, size_t error_size)
 {
     snprintf(error, error_size, "cluster.name: it is refused");
     return -EINVAL;
@@ -445,7 +445,7 @@ static int refuse_cluster(const domus_cluster_setup *setup, char *error, size_t 
 
 DOMT_TEST(check_tells_faults_of_configuration)
 {
-    static const domus_joiner joiner = {.check = refuse_cluster};
+    static const domus_joiner joiner = {.check = refuse_cluster_setup};
     static const domus_cluster_member member = {.joiner = &joiner};
     static const struct wrong {
         const char *set;
@@ -458,9 +458,9 @@ DOMT_TEST(check_tells_faults_of_configuration)
 
     for (size_t i = 0; i < sizeof each / sizeof each[0]; i++) {
         for (int check = 0; check < 2; check++) {
-            expect_tell(&own, &program, 2,
-                        (const char *const[]){"--set", "chat.needed=x", "--set", each[i].set,
-                                              "--tell", check ? "check" : "values", NULL});
+            run_tell(&own, &program, 2,
+                     (const char *const[]){"--set", "chat.needed=x", "--set", each[i].set, "--tell",
+                                           check ? "check" : "values", NULL});
             domt_must_contain(own.err_text, each[i].error);
             ck_assert_str_eq(own.out_text,
                              check ? "{\"tell\": \"check\", \"program\": \"a \\\"b\\\"\", "
@@ -473,11 +473,11 @@ DOMT_TEST(check_tells_faults_of_configuration)
     clustered.cluster = &member;
     const char *const check[] = {"--set", "chat.needed=x", "--tell", "check", NULL};
     const char *const values[] = {"--set", "chat.needed=x", "--tell", "values", NULL};
-    expect_tell(&own, &clustered, 2, check);
+    run_tell(&own, &clustered, 2, check);
     domt_must_contain(own.err_text, "cluster.name: it is refused");
     domt_must_contain(own.out_text, "\"right\": false");
-    expect_tell(&own, &clustered, 0, values);
-    expect_tell(&own, &program, 0, check);
+    run_tell(&own, &clustered, 0, values);
+    run_tell(&own, &program, 0, check);
     ck_assert_str_eq(own.out_text,
                      "{\"tell\": \"check\", \"program\": \"a \\\"b\\\"\", \"right\": true}\n");
     ck_assert_str_eq(own.err_text, "");
@@ -488,13 +488,13 @@ DOMT_TEST(tell_refuses_unknown_words)
     static const char *const wrong[] = {"nonsense", "", "key", "keys\x1b"};
     domt_program own;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        expect_tell(&own, &program, 2, (const char *const[]){"--tell", wrong[i], NULL});
+        run_tell(&own, &program, 2, (const char *const[]){"--tell", wrong[i], NULL});
         domt_must_contain(own.err_text, "--tell takes keys, values or check");
         ck_assert_ptr_null(strchr(own.err_text, '\x1b'));
     }
-    expect_tell(&own, &program, 2, (const char *const[]){"--tell", NULL});
+    run_tell(&own, &program, 2, (const char *const[]){"--tell", NULL});
     domt_must_contain(own.err_text, "its value is missing");
-    expect_tell(&own, &program, 2, (const char *const[]){"--tell", "keys", "stray", NULL});
+    run_tell(&own, &program, 2, (const char *const[]){"--tell", "keys", "stray", NULL});
 }
 
 DOMT_SUITE(60)

@@ -140,7 +140,7 @@ DOMT_TEST(sighup_changes_the_level_of_any_program)
 
 static const domus_behaviour noted = {.name = "noted"};
 
-static int spawn_noted_actor_and_print(domus_system *system, void *argument)
+static int spawn_noted_actor_and_print_ready(domus_system *system, void *argument)
 {
     domus_address address;
     int result = domus_outside_spawn(system, &noted, NULL, &address);
@@ -150,7 +150,7 @@ static int spawn_noted_actor_and_print(domus_system *system, void *argument)
 
 DOMT_TEST(sigquit_prints_the_dump_and_drains)
 {
-    const domus_program program = {.name = "quitting", .start = spawn_noted_actor_and_print};
+    const domus_program program = {.name = "quitting", .start = spawn_noted_actor_and_print_ready};
     domt_program own;
 
     domt_program_start_and_read(&own, &program, domt_no_arguments, NULL, "ready\n");

@@ -78,7 +78,7 @@ DOMT_TEST(wrong_options_end_with_2_and_start_nothing)
     domt_must_contain(own.err_text, "io.ringEntries");
 }
 
-DOMT_TEST(cpus_that_are_not_there_end_with_2)
+DOMT_TEST(program_with_cpus_that_are_not_there_ends_with_2)
 {
     domt_program own;
 
@@ -128,13 +128,14 @@ static int fail_start_hook(domus_system *system, void *argument)
 
 static const domus_behaviour server = {.name = "server", .kind = DOMUS_CHANNELS};
 
-static int serve_listener_front(domus_system *system, void *argument)
+static int serve_listener_named_front(domus_system *system, void *argument)
 {
     return domus_main_serve(system, "front", &server, NULL);
 }
 
 /* Write a configuration file with a listener "front" at this address. */
-static void write_configuration_of_front(domt_tree *tree, char path[PATH_MAX], const char *address)
+static void write_config_with_listener_front(domt_tree *tree, char path[PATH_MAX],
+                                             const char *address)
 {
     char text[256];
 
@@ -155,7 +156,7 @@ static void limit_descriptors_to_four(void)
 DOMT_TEST(start_that_fails_ends_with_1_and_says_why)
 {
     const domus_program failing = {.name = "failing", .start = fail_start_hook};
-    const domus_program serving = {.name = "serving", .start = serve_listener_front};
+    const domus_program serving = {.name = "serving", .start = serve_listener_named_front};
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t length = sizeof address;
     char taken[64], path[PATH_MAX];
@@ -175,7 +176,7 @@ DOMT_TEST(start_that_fails_ends_with_1_and_says_why)
     ck_assert_int_eq(listen(fd, 1), 0);
     ck_assert_int_eq(getsockname(fd, (struct sockaddr *)(void *)&address, &length), 0);
     snprintf(taken, sizeof taken, "\"127.0.0.1:%u\"", ntohs(address.sin_port));
-    write_configuration_of_front(&tree, path, taken);
+    write_config_with_listener_front(&tree, path, taken);
     domt_program_check_exit(&own, &serving, 1, "--config", path, NULL);
     domt_tree_remove_copy(&tree);
     domt_must_contain(own.err_text, "front");
@@ -191,14 +192,14 @@ DOMT_TEST(start_that_fails_ends_with_1_and_says_why)
 
 DOMT_TEST(listener_that_nothing_serves_is_told_at_the_start)
 {
-    const domus_program serving = {.name = "serving", .start = serve_listener_front};
+    const domus_program serving = {.name = "serving", .start = serve_listener_named_front};
     domt_program own;
     domt_tree tree;
     char path[PATH_MAX];
     static const char warning[] = "warning: listener front is in the configuration, and the "
                                   "program does not serve it\n";
 
-    write_configuration_of_front(&tree, path, "127.0.0.1:0");
+    write_config_with_listener_front(&tree, path, "127.0.0.1:0");
     const char *const arguments[] = {"--config", path, NULL};
     ck_assert_int_eq(domt_program_run(&own, &teller, arguments), 0);
     domt_must_contain(own.err_text, warning);
@@ -213,12 +214,12 @@ DOMT_TEST(listener_that_nothing_serves_is_told_at_the_start)
 DOMT_TEST(sigterm_and_sigint_end_with_0_and_the_profile)
 {
     static const int numbers[] = {SIGTERM, SIGINT};
-    const domus_program serving = {.name = "serving", .start = serve_listener_front};
+    const domus_program serving = {.name = "serving", .start = serve_listener_named_front};
     char path[PATH_MAX];
     domt_tree tree;
     domt_program own;
 
-    write_configuration_of_front(&tree, path, "\"127.0.0.1:0\"");
+    write_config_with_listener_front(&tree, path, "\"127.0.0.1:0\"");
     for (size_t i = 0; i < 2; i++) {
         domt_program_start_and_read(&own, &serving, (const char *const[]){"--config", path, NULL},
                                     NULL, "\n");
@@ -249,7 +250,7 @@ static int block_for_ever_in_read(domus_stack *stack, void *self, const void *pa
 static const domus_behaviour stuck_server = {
     .name = "stuck-server", .kind = DOMUS_CHANNELS, .on_read = {block_for_ever_in_read, 0}};
 
-static int serve_front_that_is_stuck(domus_system *system, void *argument)
+static int serve_listener_by_stuck_actor(domus_system *system, void *argument)
 {
     return domus_main_serve(system, "front", &stuck_server, NULL);
 }
@@ -268,13 +269,13 @@ static void skip_leak_check_at_exit(void)
 
 DOMT_TEST(a_handler_that_does_not_return_holds_connections_that_count_as_cut)
 {
-    const domus_program serving = {.name = "stuck", .start = serve_front_that_is_stuck};
+    const domus_program serving = {.name = "stuck", .start = serve_listener_by_stuck_actor};
     const char *said = "listening front 127.0.0.1:";
     char path[PATH_MAX];
     domt_tree tree;
     domt_program own;
 
-    write_configuration_of_front(&tree, path, "\"127.0.0.1:0\"");
+    write_config_with_listener_front(&tree, path, "\"127.0.0.1:0\"");
     const char *const arguments[] = {"--config", path,
                                      "--set",    "shutdown.cutStatus=77",
                                      "--set",    "shutdown.drainTimeout=100ms",

@@ -70,7 +70,7 @@ static int sleep_in_resumed_handler(domus_stack *stack, void *self, const domus_
     return domus_wait_first(stack, count_resumed_conversation);
 }
 
-static int ask_rightly(domus_stack *stack, void *self, const void *payload)
+static int ask_and_return_parked(domus_stack *stack, void *self, const void *payload)
 {
     atomic_fetch_add(&handled, 1);
     (void)domus_ask_add(stack, oracle_address, &question, NULL, 0, 0);
@@ -84,7 +84,7 @@ static const domus_behaviour hasty = {
     .on = (const domus_on[]){{&drops_type, ask_but_return_zero, 0},
                              {&twice_type, ask_twice_in_one_handler, 0},
                              {&odd_type, return_five_in_handler, 0},
-                             {&right_type, ask_rightly, 0},
+                             {&right_type, ask_and_return_parked, 0},
                              {0}}};
 
 /* Send the actor whose handlers make mistakes `times` notices of `type`, and wait until it was
@@ -140,7 +140,7 @@ static int sleep_but_return_zero(domus_stack *stack, void *self, const void *pay
 static const domus_behaviour slow = {
     .name = "slow", .on = (const domus_on[]){{&question, sleep_but_return_zero, 0}, {0}}};
 
-DOMT_TEST(most_conversations_are_told_once_in_a_spell)
+DOMT_TEST(reached_conversations_max_is_logged_once_in_a_spell)
 {
     domus_config config = domt_config_of_threads(1);
 
@@ -200,7 +200,7 @@ static void expect_logged_failures_and_ends(uint32_t failures, uint32_t ends)
     ck_assert_uint_eq(domt_count_log_lines("actor unborn", "is ended"), ends);
 }
 
-DOMT_TEST(the_level_is_that_of_the_configuration_and_changes_at_any_time)
+DOMT_TEST(log_level_is_configured_and_may_change_at_any_time)
 {
     domus_config config = domt_config_of_threads(2);
 
@@ -314,7 +314,7 @@ DOMT_TEST(after_a_failed_start_detached_actors_can_be_made)
     }
 }
 
-DOMT_TEST(subscribers_that_have_gone_hold_no_place)
+DOMT_TEST(ended_subscribers_of_letters_hold_no_place)
 {
     domus_system *system = domt_start_system_of_threads(1);
 

@@ -131,7 +131,7 @@ void domt_sweep_draw_datagram_faults(domt_sweep *sweep)
     faults->receive_buffer_bytes = buffers[domt_sweep_draw_below(sweep, 6)];
 }
 
-void domt_sweep_check(domt_sweep *sweep, bool holds, const char *what)
+void domt_sweep_fail_unless(domt_sweep *sweep, bool holds, const char *what)
 {
     char replay[256];
 
@@ -228,7 +228,7 @@ bool domt_sweep_disturb_peer(domt_sweep *sweep, uint64_t deed, domus_peer *peer,
     }
 }
 
-void domt_sweep_act_as_client(domt_sweep *sweep, domt_client *client)
+void domt_sweep_do_random_client_action(domt_sweep *sweep, domt_client *client)
 {
     uint64_t deed = domt_sweep_draw_below(sweep, 24);
 
@@ -262,7 +262,7 @@ void domt_sweep_act_as_client(domt_sweep *sweep, domt_client *client)
     }
 }
 
-void domt_sweep_play_clients(domt_sweep *sweep, const char *to, uint32_t deeds_max)
+void domt_sweep_connect_and_run_clients(domt_sweep *sweep, const char *to, uint32_t deeds_max)
 {
     uint32_t clients = 1 + (uint32_t)domt_sweep_draw_below(sweep, DOMT_SWEEP_CLIENTS);
     uint32_t deeds = 1 + (uint32_t)domt_sweep_draw_below(sweep, deeds_max);
@@ -270,7 +270,8 @@ void domt_sweep_play_clients(domt_sweep *sweep, const char *to, uint32_t deeds_m
     for (uint32_t i = 0; i < clients; i++)
         domt_sweep_connect_client(sweep, to);
     for (uint32_t i = 0; i < deeds; i++) {
-        domt_sweep_act_as_client(sweep, &sweep->clients[domt_sweep_draw_below(sweep, clients)]);
+        domt_sweep_do_random_client_action(sweep,
+                                           &sweep->clients[domt_sweep_draw_below(sweep, clients)]);
         domt_sweep_step_randomly(sweep, 20, 3);
         domt_sweep_check_echoes(sweep);
     }
@@ -297,7 +298,7 @@ void domt_sweep_check_echoes(domt_sweep *sweep)
 /* Returns whether all bytes of a client must have come back: neither the client nor a fault of the
  * network has cut its connection. With a second connection, an early end of that one looks like a
  * short stream, so then the bytes need not be complete. */
-static bool should_be_complete(const domt_sweep *sweep, const domt_client *client)
+static bool must_all_bytes_come_back(const domt_sweep *sweep, const domt_client *client)
 {
     domus_peer_counts counts = domus_peer_count(client->peer);
     return !(sweep->is_relayed && sweep->faults.ends != 0) && !client->was_rude &&
@@ -342,7 +343,7 @@ static bool has_network_come_to_rest(const domt_sweep *sweep)
     return true;
 }
 
-void domt_sweep_settle_clients(domt_sweep *sweep)
+void domt_sweep_finish_and_check_clients(domt_sweep *sweep)
 {
     for (uint32_t i = 0; i < sweep->client_count; i++) {
         domt_client *client = &sweep->clients[i];
@@ -364,7 +365,7 @@ void domt_sweep_settle_clients(domt_sweep *sweep)
         DOMT_SWEEP_HOLD(sweep, client->was_rude || counts.unsent == 0);
         DOMT_SWEEP_HOLD(sweep, client->was_rude || domus_peer_has_end(client->peer) ||
                                    domus_peer_error(client->peer) != 0);
-        if (should_be_complete(sweep, client)) {
+        if (must_all_bytes_come_back(sweep, client)) {
             DOMT_SWEEP_HOLD(sweep, client->checked == client->sent);
             DOMT_SWEEP_HOLD(sweep, counts.delivered == client->sent);
         } else if (is_network_reliable(sweep)) {
@@ -434,7 +435,7 @@ static void check_sums_of_counters(domt_sweep *sweep)
     DOMT_SWEEP_HOLD(sweep, received - discarded <= of_system);
 }
 
-int domt_sweep_end_seed(domt_sweep *sweep)
+int domt_sweep_end_and_check_seed(domt_sweep *sweep)
 {
     (void)domus_testkit_stop(sweep->kit);
     check_sums_of_counters(sweep);

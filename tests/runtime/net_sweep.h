@@ -67,7 +67,7 @@ void domt_sweep_make_listening_kit(domt_sweep *sweep, const char *name, const ch
 
 /* Connect a random number of clients to `to`, and let them do up to `deeds_max` random actions,
  * with steps of the kit between them. */
-void domt_sweep_play_clients(domt_sweep *sweep, const char *to, uint32_t deeds_max);
+void domt_sweep_connect_and_run_clients(domt_sweep *sweep, const char *to, uint32_t deeds_max);
 
 /* Draw a random number below `n` from the seed. */
 uint64_t domt_sweep_draw_below(domt_sweep *sweep, uint64_t n);
@@ -78,14 +78,14 @@ void domt_sweep_step_randomly(domt_sweep *sweep, uint64_t steps_below, uint64_t 
 
 /* Check that `holds` is true; if not, mark the seed as failed, and print `what` with the command
  * that replays the seed. */
-void domt_sweep_check(domt_sweep *sweep, bool holds, const char *what);
-#define DOMT_SWEEP_HOLD(sweep, what) domt_sweep_check(sweep, (what), #what)
+void domt_sweep_fail_unless(domt_sweep *sweep, bool holds, const char *what);
+#define DOMT_SWEEP_HOLD(sweep, what) domt_sweep_fail_unless(sweep, (what), #what)
 
 /* Connect one more client to the address `to`. */
 void domt_sweep_connect_client(domt_sweep *sweep, const char *to);
 
 /* Let a client do one random action: send, finish, reset, close, pause or hold back bytes. */
-void domt_sweep_act_as_client(domt_sweep *sweep, domt_client *client);
+void domt_sweep_do_random_client_action(domt_sweep *sweep, domt_client *client);
 
 /* Reset or close the connection of a client, and set its `is_done` and `was_rude`, whatever type
  * the client has. */
@@ -107,10 +107,10 @@ void domt_sweep_check_echoes(domt_sweep *sweep);
 
 /* Let all clients finish, and run the kit until the network is at rest. Then check that each client
  * whose connection was not reset has got back all its bytes. */
-void domt_sweep_settle_clients(domt_sweep *sweep);
+void domt_sweep_finish_and_check_clients(domt_sweep *sweep);
 
 /* Stop the system of the seed, check its sums, and free the kit. Returns 0 if all checks of the
  * seed have held, else 1. */
-int domt_sweep_end_seed(domt_sweep *sweep);
+int domt_sweep_end_and_check_seed(domt_sweep *sweep);
 
 #endif

@@ -64,7 +64,7 @@ static int write_text_in_handler(domus_stack *stack, void *self, const void *pay
     return 0;
 }
 
-static int look_at_counters(domus_stack *stack, void *self, const void *nothing)
+static int record_counters_of_channel(domus_stack *stack, void *self, const void *nothing)
 {
     return domus_datagram_counts(domus_channel_running(stack), &counted);
 }
@@ -85,7 +85,7 @@ static const domus_behaviour channel_behaviour = {
     .on_read = {echo_datagram_and_count, 0},
     .on_close = {record_close_and_counters, 0},
     .on = (const domus_on[]){{&write_type, write_text_in_handler, 0},
-                             {&look_type, look_at_counters, 0},
+                             {&look_type, record_counters_of_channel, 0},
                              {&pause_type, pause_own_channel, 0},
                              {&resume_type, resume_own_channel, 0},
                              {0}}};

@@ -187,7 +187,7 @@ static const domus_behaviour services[] = {
 
 /* --- a seed ----------------------------------------------------------------------------------- */
 
-static int run_sweep_of_seed(uint64_t seed, void *context)
+static int run_echo_sweep_of_seed(uint64_t seed, void *context)
 {
     domt_sweep sweep = {.seed = seed};
 
@@ -199,16 +199,16 @@ static int run_sweep_of_seed(uint64_t seed, void *context)
     ck_assert_int_eq(domus_serve(system, "echo", behaviour, NULL, NULL), 0);
     domt_sweep_draw_faults(&sweep);
     ck_assert_int_eq(domus_testkit_net_set(sweep.kit, &sweep.faults), 0);
-    domt_sweep_play_clients(&sweep, "127.0.0.1:80", DEEDS);
+    domt_sweep_connect_and_run_clients(&sweep, "127.0.0.1:80", DEEDS);
     /* In a quarter of the seeds the system stops while clients still send. */
     if (domt_sweep_draw_below(&sweep, 4) != 0)
-        domt_sweep_settle_clients(&sweep);
-    return domt_sweep_end_seed(&sweep);
+        domt_sweep_finish_and_check_clients(&sweep);
+    return domt_sweep_end_and_check_seed(&sweep);
 }
 
 DOMT_TEST(every_byte_of_an_echo_is_accounted_for)
 {
-    domt_sweep_run_seeds(SEEDS, run_sweep_of_seed);
+    domt_sweep_run_seeds(SEEDS, run_echo_sweep_of_seed);
 }
 
 /* --- a proxy before an echo ------------------------------------------------------------------- */
@@ -244,7 +244,7 @@ static void make_kit_with_proxy(domt_sweep *sweep)
     ck_assert_int_eq(domus_serve(domus_testkit_system(sweep->kit), "echo", &echo, NULL, NULL), 0);
 }
 
-static int run_seed_of_proxy(uint64_t seed, void *context)
+static int run_proxy_sweep_of_seed(uint64_t seed, void *context)
 {
     domt_sweep sweep = {.seed = seed, .is_relayed = true};
 
@@ -253,15 +253,15 @@ static int run_seed_of_proxy(uint64_t seed, void *context)
     make_kit_with_proxy(&sweep);
     domt_sweep_draw_faults(&sweep);
     ck_assert_int_eq(domus_testkit_net_set(sweep.kit, &sweep.faults), 0);
-    domt_sweep_play_clients(&sweep, "127.0.0.1:80", PROXY_DEEDS);
+    domt_sweep_connect_and_run_clients(&sweep, "127.0.0.1:80", PROXY_DEEDS);
     if (domt_sweep_draw_below(&sweep, 4) != 0)
-        domt_sweep_settle_clients(&sweep);
-    return domt_sweep_end_seed(&sweep);
+        domt_sweep_finish_and_check_clients(&sweep);
+    return domt_sweep_end_and_check_seed(&sweep);
 }
 
 DOMT_TEST(every_byte_of_a_proxy_is_accounted_for)
 {
-    domt_sweep_run_seeds(PROXY_SEEDS, run_seed_of_proxy);
+    domt_sweep_run_seeds(PROXY_SEEDS, run_proxy_sweep_of_seed);
 }
 
 /* --- a pool ----------------------------------------------------------------------------------- */
@@ -327,7 +327,7 @@ static void spawn_askers_of_pool(domt_sweep *sweep)
     }
 }
 
-static int run_seed_of_pool(uint64_t seed, void *context)
+static int run_pool_sweep_of_seed(uint64_t seed, void *context)
 {
     domt_sweep sweep = {.seed = seed, .is_relayed = true};
 
@@ -351,12 +351,12 @@ static int run_seed_of_pool(uint64_t seed, void *context)
     DOMT_SWEEP_HOLD(&sweep, domt_asked != 0);
     DOMT_SWEEP_HOLD(&sweep, domt_asked == domt_answered + domt_failed);
     DOMT_SWEEP_HOLD(&sweep, domt_wrong == 0);
-    return domt_sweep_end_seed(&sweep);
+    return domt_sweep_end_and_check_seed(&sweep);
 }
 
 DOMT_TEST(each_ask_of_a_pool_has_one_outcome_and_its_own_answer)
 {
-    domt_sweep_run_seeds(POOL_SEEDS, run_seed_of_pool);
+    domt_sweep_run_seeds(POOL_SEEDS, run_pool_sweep_of_seed);
 }
 
 DOMT_SUITE(3000)

@@ -137,7 +137,7 @@ DOMT_TEST(a_link_that_is_held_goes_on_later)
 
 /* A listener of the kernel takes one connection more than its backlog says, and so does the
  * simulated one. */
-DOMT_TEST(a_full_backlog_is_tried_again_as_tcp_does)
+DOMT_TEST(connect_to_full_backlog_is_tried_again_as_tcp_does)
 {
     domus_testkit *kit = domt_net_new_echo_kit("127.0.0.1:80", 7);
     domus_peer_listener *listener;

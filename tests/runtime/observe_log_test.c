@@ -65,7 +65,7 @@ static void read_stream_until_text(int fd, const char *part)
 
 /* --- lines ------------------------------------------------------------------------------------ */
 
-DOMT_TEST(without_a_source_there_is_no_log)
+DOMT_TEST(port_without_a_source_of_log_lines_answers_404)
 {
     domus_system *system = start_system(4);
 
@@ -309,7 +309,7 @@ static void raise_limit_of_descriptors(void)
 }
 
 /* The place of a viewer that has gone is free again, even if no line comes in the log. */
-DOMT_TEST(a_thousand_followers_have_few_places)
+DOMT_TEST(followers_of_a_log_have_few_places_that_become_free)
 {
     static int fds[CROWD];
     uint32_t follow = 0, refused = 0;

@@ -98,7 +98,7 @@ DOMT_TEST(other_viewers_do_not_wait_for_a_dump)
     domt_port_close_and_end(system);
 }
 
-DOMT_TEST(a_port_is_ready_when_it_is_told_and_is_there_once)
+DOMT_TEST(port_is_ready_when_told_and_a_second_one_is_refused)
 {
     domus_system *system = start_system();
     domus_config config = domt_config_of_threads(1);

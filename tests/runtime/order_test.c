@@ -60,13 +60,13 @@ static void check_order_of_parcel(const parcel *got, bool is_ask)
     atomic_fetch_add(&received, 1);
 }
 
-static int note_parcel(domus_stack *stack, void *self, const void *payload)
+static int record_parcel(domus_stack *stack, void *self, const void *payload)
 {
     check_order_of_parcel(payload, false);
     return 0;
 }
 
-static int note_parcel_and_reply(domus_stack *stack, void *self, const void *payload)
+static int record_parcel_and_reply(domus_stack *stack, void *self, const void *payload)
 {
     check_order_of_parcel(payload, true);
     return domus_reply(stack, &go_type, NULL);
@@ -83,8 +83,8 @@ static int block_until_all_have_come(domus_stack *stack, void *self, const void 
 
 static const domus_behaviour receiving = {
     .name = "receiving",
-    .on = (const domus_on[]){{&note_type, note_parcel, 0},
-                             {&ask_type, note_parcel_and_reply, 0},
+    .on = (const domus_on[]){{&note_type, record_parcel, 0},
+                             {&ask_type, record_parcel_and_reply, 0},
                              {&hold_type, block_until_all_have_come, 0},
                              {0}},
     .order = compare_messages_by_level};
@@ -287,7 +287,7 @@ static int receive_notes_and_then_any(domus_stack *stack, void *self, const void
 static const domus_behaviour alone = {
     .name = "alone",
     .on = (const domus_on[]){{&hold_type, receive_notes_and_then_any, 0},
-                             {&note_type, note_parcel, 0},
+                             {&note_type, record_parcel, 0},
                              {0}},
     .order = compare_messages_by_level};
 
@@ -337,7 +337,7 @@ DOMT_TEST(receives_that_return_take_mail_by_the_order)
 
 /* --- a test kit ------------------------------------------------------------------------------- */
 
-static int take_by_level_in_kit(uint64_t seed, void *context)
+static int check_order_in_kit_of_seed(uint64_t seed, void *context)
 {
     domus_config config = domt_config_of_threads(2);
     domus_testkit *kit;
@@ -365,8 +365,8 @@ static int take_by_level_in_kit(uint64_t seed, void *context)
 DOMT_TEST(order_holds_in_a_test_kit_for_each_seed)
 {
     uint64_t seed;
-    ck_assert_int_eq(domus_testkit_sweep(1, DOMT_SCALE(300, 50), take_by_level_in_kit, NULL, &seed),
-                     0);
+    ck_assert_int_eq(
+        domus_testkit_sweep(1, DOMT_SCALE(300, 50), check_order_in_kit_of_seed, NULL, &seed), 0);
 }
 
 DOMT_SUITE(300)

@@ -133,7 +133,7 @@ DOMT_TEST(an_answer_comes_with_its_type_and_payload)
     domt_end_system(system);
 }
 
-DOMT_TEST(a_small_buffer_is_told_what_it_wants)
+DOMT_TEST(reply_buffer_that_is_too_small_is_told_the_size)
 {
     domus_system *system = start_system(1);
     domus_address to = domt_spawn(system, 0, &server, NULL);
@@ -202,7 +202,7 @@ DOMT_TEST(a_time_out_is_never_early_and_a_late_answer_is_dropped_and_counted)
     domt_end_system(system);
 }
 
-DOMT_TEST(time_out_of_outside_ask_reaches_the_actor)
+DOMT_TEST(deadline_of_outside_ask_is_known_to_the_actor)
 {
     domus_system *system = start_system(1);
     domus_address to = domt_spawn(system, 0, &server, NULL);

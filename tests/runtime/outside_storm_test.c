@@ -31,7 +31,7 @@ static const domus_behaviour noter = {
     .on_mount = domt_count_mount,
     .on_stop = domt_count_stop};
 
-DOMT_TEST(outside_calls_hold_before_and_after_a_system_runs)
+DOMT_TEST(outside_calls_fail_before_and_after_a_system_runs)
 {
     domus_config config = domt_config_of_threads(2);
     domus_system *system = NULL;

@@ -26,7 +26,7 @@ static void start_system_with_outsider(uint32_t threads)
 /* --- who may use it ----------------------------------------------------------------------------
  */
 
-static int fail_because_turn_must_not_be(domus_stack *stack, void *argument)
+static int fail_test_if_turn_begins(domus_stack *stack, void *argument)
 {
     ck_abort_msg("a turn that must not be");
     return 0;
@@ -50,7 +50,7 @@ static void expect_each_verb_returns(int error)
     ck_assert_int_eq(domus_outsider_take(self_), error);
     ck_assert_int_eq(domus_outsider_watch(self_, peer, NULL), error);
     ck_assert_int_eq(domus_outsider_unwatch(self_, watch), error);
-    ck_assert_int_eq(domus_outsider_act(self_, fail_because_turn_must_not_be, NULL), error);
+    ck_assert_int_eq(domus_outsider_act(self_, fail_test_if_turn_begins, NULL), error);
 }
 
 static void *use_outsider_on_other_thread(void *nothing)
@@ -97,7 +97,7 @@ static int use_outsider_within_turn(domus_stack *stack, void *argument)
     return 0;
 }
 
-DOMT_TEST(turn_of_an_outsider_must_not_use_it)
+DOMT_TEST(calls_of_outsiders_are_refused_within_their_turn)
 {
     start_system_with_outsider(1);
     ck_assert_int_eq(domus_outsider_act(self_, use_outsider_within_turn, NULL), 0);
@@ -174,7 +174,7 @@ static int fail_turn_with_exdev(domus_stack *stack, void *argument)
     return -EXDEV;
 }
 
-DOMT_TEST(turn_of_an_outsider_has_all_verbs)
+DOMT_TEST(turn_of_an_outsider_may_use_the_verbs_of_actors)
 {
     domus_address child;
     domus_outside_message message;
@@ -238,7 +238,7 @@ DOMT_TEST(outsider_that_is_stopped_is_told_so)
     ck_assert_int_eq(domus_outsider_notice(self_, peer, &domt_number_type, &number), -ESTALE);
     ck_assert_int_eq(domus_outsider_ask(self_, peer, &domt_number_type, &number, 0, NULL),
                      -ECANCELED);
-    ck_assert_int_eq(domus_outsider_act(self_, fail_because_turn_must_not_be, NULL), -ESTALE);
+    ck_assert_int_eq(domus_outsider_act(self_, fail_test_if_turn_begins, NULL), -ESTALE);
     ck_assert_int_eq(domus_outside_detach(self_), 0);
     domt_end_system(system_);
 }
@@ -311,13 +311,13 @@ static void *stay_attached_without_verbs(void *nothing)
     ck_assert_int_eq(domus_outside_receive(self_, NULL, DOMUS_FOR_EVER, &message), -ESHUTDOWN);
     ck_assert_int_eq(domus_outsider_reply(self_, &domt_number_type, &number), -ESHUTDOWN);
     ck_assert_int_eq(domus_outsider_notice(self_, peer, &domt_number_type, &number), -ESHUTDOWN);
-    ck_assert_int_eq(domus_outsider_act(self_, fail_because_turn_must_not_be, NULL), -ESHUTDOWN);
+    ck_assert_int_eq(domus_outsider_act(self_, fail_test_if_turn_begins, NULL), -ESHUTDOWN);
     ck_assert_int_eq(domus_outside_detach(self_), 0);
     ck_assert_int_eq(domus_outside_detach(self_), -EPERM);
     return nothing;
 }
 
-DOMT_TEST(thread_that_is_away_does_not_keep_the_system)
+DOMT_TEST(system_stops_though_an_outsider_makes_no_more_calls)
 {
     pthread_t thread;
     domus_outsider *none = NULL;
@@ -355,7 +355,7 @@ static void *take_turn_until_allowed(void *nothing)
     return nothing;
 }
 
-DOMT_TEST(turn_that_does_not_return_is_said_as_a_handler)
+DOMT_TEST(stop_names_a_turn_of_an_outsider_that_does_not_return)
 {
     pthread_t thread;
 

@@ -365,7 +365,7 @@ DOMT_TEST(outsider_watches_and_is_watched)
     end_system_with_outsider();
 }
 
-DOMT_TEST(mailbox_is_bounded_and_room_comes)
+DOMT_TEST(mailbox_of_an_outsider_is_bounded_and_has_room_again)
 {
     domus_outside_message message;
     uint32_t number = 0;

@@ -29,7 +29,7 @@ static int on_number_answer_or_send_back(domus_stack *stack, void *self, const v
 }
 
 /* Answer an ask of 0 with an object that the answer owns, and fail an ask of any other number. */
-static int on_other_fail_or_answer(domus_stack *stack, void *self, const void *payload)
+static int on_other_answer_zero_or_fail(domus_stack *stack, void *self, const void *payload)
 {
     if (*(const uint32_t *)payload == 0)
         return domus_reply(stack, &domt_owner_type, payload);
@@ -81,7 +81,7 @@ static int on_down_count(domus_stack *stack, void *self, const void *down)
 const domus_behaviour domt_peer = {
     .name = "peer",
     .on = (const domus_on[]){{&domt_number_type, on_number_answer_or_send_back, 0},
-                             {&domt_other_type, on_other_fail_or_answer, 0},
+                             {&domt_other_type, on_other_answer_zero_or_fail, 0},
                              {&domt_poke_type, on_poke_send_numbers, 0},
                              {&domus_down_type, on_down_count, 0},
                              {0}},

@@ -96,7 +96,7 @@ static bool are_all_pokes_done(void)
     return poked == pokes;
 }
 
-static void play_seed_of_pokes(uint64_t seed)
+static void run_pokes_of_seed(uint64_t seed)
 {
     domus_profile sums;
 
@@ -127,7 +127,7 @@ static void play_seed_of_pokes(uint64_t seed)
 DOMT_TEST(no_thread_parks_with_anything_left)
 {
     for (uint64_t seed = 1; seed <= (DOMT_SANITIZED ? 10 : 60); seed++)
-        play_seed_of_pokes(seed);
+        run_pokes_of_seed(seed);
     ck_assert_uint_gt(ticks, 0);
 }
 
@@ -171,7 +171,7 @@ static void send_many_during_sleep(domt_stepped *stepped, uint32_t sleeper)
     stepped->rings[sleeper].completions = 1;
 }
 
-DOMT_TEST(sleeper_is_written_to_once_for_each_sleep)
+DOMT_TEST(sleeping_thread_is_woken_by_one_write_for_each_sleep)
 {
     domt_stepped_init_default(&world, 2);
     domi_random_init(&dice, 1);
@@ -365,7 +365,7 @@ static void expect_tick_is_handled(domus_system *system, domus_address address)
 /* A guard against a wake poll that fires for nothing, on a real ring. The test writes to the
  * eventfd without having put anything. The completions of the cancel and of the new poll do not
  * count as empty wake-ups, or the thread would arm its poll anew for ever. */
-DOMT_TEST(poll_that_is_armed_anew_each_time_wakes_and_lets_sleep)
+DOMT_TEST(wake_poll_armed_anew_each_time_wakes_and_lets_sleep)
 {
     domus_config config = domt_config_of_threads(1);
 

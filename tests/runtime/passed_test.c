@@ -180,7 +180,7 @@ static void serve_until_descriptor_is_closed(int listening, const domus_config *
 
 /* The socket outlives the first system, and options that the second system's configuration does not
  * set are set back. */
-DOMT_TEST(options_of_the_last_life_are_set_back)
+DOMT_TEST(passed_socket_loses_options_that_config_does_not_set)
 {
     const domus_listener_config listener = {
         .name = "echo", .address = "127.0.0.1:1", .backlog = 16};

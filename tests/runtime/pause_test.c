@@ -61,7 +61,7 @@ static int watch_all_descriptors(domus_stack *stack, void *self)
 }
 
 /* Make all watched descriptors readable, and block the thread for a while. */
-static void make_ready_and_block_thread(void)
+static void make_descriptors_ready_and_block(void)
 {
     for (uint32_t i = 0; i < COUNT; i++)
         ck_assert_int_eq(eventfd_write(fds[i], 1), 0);
@@ -72,7 +72,7 @@ static void make_ready_and_block_thread(void)
 static int arm_timer_and_block_past_it(domus_stack *stack, void *self, const void *nothing)
 {
     int result = domus_after(stack, DOMT_MS, &tick_type, NULL, NULL);
-    make_ready_and_block_thread();
+    make_descriptors_ready_and_block();
     return result;
 }
 
@@ -96,7 +96,7 @@ static int ask_and_block_past_time_out(domus_stack *stack, void *self, const voi
 {
     int result = domus_ask_within(stack, *(const domus_address *)whom, &mute_type, NULL,
                                   2 * DOMT_MS, expect_ask_timed_out);
-    make_ready_and_block_thread();
+    make_descriptors_ready_and_block();
     return result;
 }
 
@@ -114,7 +114,7 @@ static int ask_with_time_out_of_hour(domus_stack *stack, void *self, const void 
 static const domus_behaviour patient = {
     .name = "patient", .on = (const domus_on[]){{&ask_type, ask_with_time_out_of_hour, 0}, {0}}};
 
-static void check_pause_before_timer(const domus_behaviour *behaviour)
+static void check_events_come_before_timer(const domus_behaviour *behaviour)
 {
     domus_config config = domt_config_of_threads(1);
     /* a run may handle so many messages that the watcher handles all events in one run */
@@ -146,12 +146,12 @@ static void check_pause_before_timer(const domus_behaviour *behaviour)
 
 DOMT_TEST(events_that_arrived_during_a_pause_come_before_the_timer)
 {
-    check_pause_before_timer(&watcher);
+    check_events_come_before_timer(&watcher);
 }
 
 DOMT_TEST(events_that_arrived_during_a_pause_come_before_an_ask_expires)
 {
-    check_pause_before_timer(&asker);
+    check_events_come_before_timer(&asker);
 }
 
 /* --- on a virtual clock ----------------------------------------------------------------------- */
@@ -171,7 +171,7 @@ static void reap_completions_for_time(domt_stepped *stepped, uint32_t completion
 /* Bytes of a channel count as having come at the thread's last known time. If the thread was
  * blocked since then, that time is long ago, so for bytes that were just reaped the time must be
  * read anew. */
-DOMT_TEST(bytes_that_were_reaped_after_a_pause_are_as_young_as_that)
+DOMT_TEST(bytes_reaped_after_a_pause_count_as_come_after_it)
 {
     domus_config config = domt_config_of_threads(1);
     domt_stepped stepped;

@@ -80,7 +80,7 @@ DOMT_TEST(a_clean_change_takes_no_bytes_that_came_before_the_answer)
 }
 
 /* Bytes that come while a clean change waits for its place reset the channel. */
-DOMT_TEST(a_clean_change_takes_no_bytes_while_it_waits)
+DOMT_TEST(bytes_before_a_waiting_clean_change_reset_the_channel)
 {
     domus_peer *peer;
     domus_testkit *kit = domt_change_begin_kit(1, &peer);
@@ -282,7 +282,7 @@ DOMT_TEST(pipeline_changes_the_same_on_real_sockets)
     domt_changes_now = (domt_changes){0};
     domus_system *system = domt_start_system(&config);
     domt_pipes_spawn_helpers(system, 0, 0);
-    uint16_t port = domt_serve_front(system, &domt_change_service, NULL);
+    uint16_t port = domt_serve_front_listener(system, &domt_change_service, NULL);
     for (size_t cut = 0; cut <= asked.size; cut++) {
         int fd = domt_connect_to_port(port);
         send_all_bytes(fd, asked.bytes, cut);
@@ -433,7 +433,7 @@ DOMT_TEST(a_client_changes_behind_the_answer)
     }
 }
 
-DOMT_TEST(a_client_is_not_deceived_by_clear_bytes)
+DOMT_TEST(client_resets_at_clear_bytes_before_a_clean_change)
 {
     static const char *const early[] = {"go\nx", "go\ngo\n", "go\n\n"};
 

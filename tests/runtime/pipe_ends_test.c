@@ -20,36 +20,37 @@ static const domus_pipeline hasty = {
 
 DOMT_TEST(requests_expire_and_late_answers_do_no_harm)
 {
-    domus_peer *peer = domt_pipe_begin_with_pipeline(&hasty);
+    domus_peer *peer = domt_pipe_begin_kit_with_pipeline(&hasty);
 
-    domt_pipe_peer_say(peer, "sleep 100 a\nffar 100 b\nkeep 100 c\nfar 100 d\nnow 0 e\nkfwd 100 f\n"
+    domt_pipe_peer_send_text(peer,
+                             "sleep 100 a\nffar 100 b\nkeep 100 c\nfar 100 d\nnow 0 e\nkfwd 100 f\n"
                              "!sleep 50 g\nsleep 5 h\nfar 5 i\nffar 5 j\nkeep 5 k\nkffar 40 l\n");
-    domt_pipe_peer_hear(peer, "error ETIMEDOUT\nerror ETIMEDOUT\nerror ETIMEDOUT\n"
-                              "error ETIMEDOUT\ne\nerror ETIMEDOUT\nerror ETIMEDOUT\n"
-                              "h\ni\nj\nk\nerror ETIMEDOUT\n");
+    domt_pipe_peer_expect_text(peer, "error ETIMEDOUT\nerror ETIMEDOUT\nerror ETIMEDOUT\n"
+                                     "error ETIMEDOUT\ne\nerror ETIMEDOUT\nerror ETIMEDOUT\n"
+                                     "h\ni\nj\nk\nerror ETIMEDOUT\n");
     ck_assert_int_eq(domus_peer_expect_nothing(peer, SECOND), 0);
-    domt_pipe_peer_say_and_hear(peer, "now 0 z\nsleep 1 y\n", "z\ny\n");
-    domt_pipe_finish_peer_and_end(peer);
+    domt_pipe_peer_send_and_expect(peer, "now 0 z\nsleep 1 y\n", "z\ny\n");
+    domt_pipe_finish_peer_and_end_kit(peer);
 }
 
 DOMT_TEST(asks_inherit_the_time_of_their_request)
 {
     static const char *const hows[] = {"far", "near", "ffar", "kffar"};
-    domus_peer *peer = domt_pipe_begin_with_pipeline(&hasty);
+    domus_peer *peer = domt_pipe_begin_kit_with_pipeline(&hasty);
     char asked[64];
 
     /* two requests, so that later ones have other numbers than in the helper's own channel */
-    domt_pipe_peer_say(peer, "now 0 x\nnow 0 y\n");
-    domt_pipe_peer_hear(peer, "x\ny\n");
+    domt_pipe_peer_send_text(peer, "now 0 x\nnow 0 y\n");
+    domt_pipe_peer_expect_text(peer, "x\ny\n");
     for (size_t i = 0; i < sizeof hows / sizeof hows[0]; i++) {
         uint64_t from_ns = domus_testkit_now_ns(domt_pipe_kit);
         domt_pipes_now.deadline_ns = 0;
         snprintf(asked, sizeof asked, "%s 5 text\n", hows[i]);
-        domt_pipe_peer_say_and_hear(peer, asked, "text\n");
+        domt_pipe_peer_send_and_expect(peer, asked, "text\n");
         ck_assert_uint_ge(domt_pipes_now.deadline_ns, from_ns + 20 * MS);
         ck_assert_uint_le(domt_pipes_now.deadline_ns, from_ns + 25 * MS);
     }
-    domt_pipe_close_peer_and_end(peer);
+    domt_pipe_close_peer_and_end_kit(peer);
 }
 
 static const domt_pipe_options failless = {.no_fail = true}, polite = {.hello = "hello\n"};
@@ -103,15 +104,15 @@ static const struct {
      "7:sleep 10 a\n8:now 0 b\n9:!sleep 5 c\n10:now 0 d\n", "8:b\n7:a\n9:c\n10:d\n", FINISHES, 4},
 };
 
-DOMT_TEST(dialogues_have_their_answers_and_their_ends)
+DOMT_TEST(each_dialogue_gets_its_answers_and_its_way_to_end)
 {
     for (size_t i = 0; i < sizeof dialogues / sizeof dialogues[0]; i++) {
         enum ending ending = dialogues[i].ending;
-        domus_peer *peer = domt_pipe_begin_with_pipeline(dialogues[i].pipeline);
-        domt_pipe_peer_say(peer, dialogues[i].said);
+        domus_peer *peer = domt_pipe_begin_kit_with_pipeline(dialogues[i].pipeline);
+        domt_pipe_peer_send_text(peer, dialogues[i].said);
         if (ending == FINISHES_FIRST)
             domus_peer_finish(peer);
-        domt_pipe_peer_hear(peer, dialogues[i].heard);
+        domt_pipe_peer_expect_text(peer, dialogues[i].heard);
         if (ending == FINISHES)
             domus_peer_finish(peer);
         int result = ending == SEES_RESET ? domus_peer_expect_reset(peer, SECOND)
@@ -121,7 +122,7 @@ DOMT_TEST(dialogues_have_their_answers_and_their_ends)
                           domt_pipes_now.closed == (ending != SEES_END),
                       "%s: %d, %u begun, %u closed", dialogues[i].name, result,
                       domt_pipes_now.begun, domt_pipes_now.closed);
-        domt_pipe_close_peer_and_end(peer);
+        domt_pipe_close_peer_and_end_kit(peer);
     }
 }
 
@@ -136,7 +137,7 @@ DOMT_TEST(a_handler_resets_its_channel_and_still_sees_the_request)
         char asked[64];
 
         snprintf(asked, sizeof asked, "reset 0 text\n%s", behind[i]);
-        domt_pipe_peer_say(peer, asked);
+        domt_pipe_peer_send_text(peer, asked);
         ck_assert_int_eq(domus_peer_expect_reset(peer, SECOND), 0);
         ck_assert_uint_eq(domt_pipes_now.begun, 1);
         domt_pipe_end_kit();
@@ -150,11 +151,11 @@ DOMT_TEST(a_handler_closes_its_channel_and_still_sees_the_request)
         char asked[64];
 
         snprintf(asked, sizeof asked, "now 0 a\nclose 0 text\n%s", behind[i]);
-        domt_pipe_peer_say_and_hear(peer, asked,
-                                    "a\n"); /* behind a close, no further answer is sent */
+        domt_pipe_peer_send_and_expect(peer, asked,
+                                       "a\n"); /* behind a close, no further answer is sent */
         ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
         ck_assert_uint_eq(domt_pipes_now.begun, 2);
-        domt_pipe_close_peer_and_end(peer);
+        domt_pipe_close_peer_and_end_kit(peer);
     }
 }
 
@@ -178,20 +179,20 @@ DOMT_TEST(a_channel_that_waits_for_its_peer_to_close_holds_no_received_bytes)
     for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
         domus_peer *peer = domt_pipe_begin_kit(NULL, &domt_pipe_framed, 1);
 
-        domt_pipe_peer_say(peer, asked[i]);
+        domt_pipe_peer_send_text(peer, asked[i]);
         domt_pipe_pass_time(5 * MS);
         ck_assert_int_ne(domus_peer_has_end(peer), 0);
         ck_assert_uint_eq(domt_pipes_now.closed, 0);
         ck_assert_uint_eq(count_held_buffers(), 0);
-        domt_pipe_close_peer_and_end(peer);
+        domt_pipe_close_peer_and_end_kit(peer);
     }
 }
 
 DOMT_TEST(a_request_that_fails_after_a_close_does_not_reset_the_channel)
 {
-    domus_peer *peer = domt_pipe_begin_with_pipeline(&without_fail);
+    domus_peer *peer = domt_pipe_begin_kit_with_pipeline(&without_fail);
 
-    domt_pipe_peer_say_and_hear(peer, "now 0 a\nlate 5 b\nclose 0 text\n", "a\n");
+    domt_pipe_peer_send_and_expect(peer, "now 0 a\nlate 5 b\nclose 0 text\n", "a\n");
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
     domt_pipe_pass_time(50 * MS);
     ck_assert_uint_eq(domt_pipes_now.resumed, 1);
@@ -207,11 +208,11 @@ DOMT_TEST(after_a_finish_requests_are_handled_and_not_answered)
 {
     domus_peer *peer = domt_pipe_begin_kit(NULL, &domt_pipe_framed, 1);
 
-    domt_pipe_peer_say(peer, "finish 0 text\n&now 0 b\n&sleep 1 c\nffar 1 d\n");
+    domt_pipe_peer_send_text(peer, "finish 0 text\n&now 0 b\n&sleep 1 c\nffar 1 d\n");
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
     domt_pipe_pass_time(SECOND);
     ck_assert_uint_eq(domt_pipes_now.begun, 4);
-    domt_pipe_peer_say(peer, "!&now 0 b\n");
+    domt_pipe_peer_send_text(peer, "!&now 0 b\n");
     domus_peer_finish(peer);
     domt_pipe_pass_time(SECOND);
     ck_assert_uint_eq(domt_pipes_now.begun, 5);
@@ -233,7 +234,7 @@ DOMT_TEST(a_peer_that_goes_cancels_the_conversations)
 {
     domus_peer *peer = domt_pipe_begin_kit(NULL, &domt_pipe_framed, 1);
 
-    domt_pipe_peer_say(
+    domt_pipe_peer_send_text(
         peer, "sleep 50 a\nffar 50 b\nfar 50 c\nkeep 50 d\nkfwd 50 e\nkffar 50 f\nsleep 60 g\n");
     domt_pipe_pass_time(5 * MS);
     ck_assert_uint_eq(domt_pipes_now.begun, 7);
@@ -252,7 +253,7 @@ DOMT_TEST(conversation_that_outlives_the_connection_goes_on_to_its_end)
 {
     domus_peer *peer = domt_pipe_begin_kit(NULL, &domt_pipe_framed, 1);
 
-    domt_pipe_peer_say(peer, "+sleep 50 a\nsleep 50 b\n+far 60 c\n+keep 40 d\n+ffar 10 e\n");
+    domt_pipe_peer_send_text(peer, "+sleep 50 a\nsleep 50 b\n+far 60 c\n+keep 40 d\n+ffar 10 e\n");
     domt_pipe_pass_time(5 * MS);
     domus_peer_reset(peer);
     domt_pipe_pass_time(5 * MS);
@@ -271,7 +272,7 @@ DOMT_TEST(conversation_that_outlives_the_connection_goes_on_to_its_end)
 /* A kept request whose connection has ended can still be answered, although nobody gets the answer;
  * to forward it fails. The behaviours have conversations with frames, conversations without frames,
  * and a time-out for requests. */
-DOMT_TEST(kept_requests_that_outlive_the_connection_are_still_known)
+DOMT_TEST(kept_requests_may_be_answered_after_their_connection)
 {
     domus_pipeline patient = domt_pipe_pipeline;
     domus_behaviour timed = domt_pipe_framed;
@@ -282,7 +283,7 @@ DOMT_TEST(kept_requests_that_outlive_the_connection_are_still_known)
     for (size_t i = 0; i < 3; i++) {
         domus_peer *peer = domt_pipe_begin_kit(NULL, behaviours[i], 1);
 
-        domt_pipe_peer_say(peer, "keep 10 a\n+keep 40 b\n+kffar 30 c\n+keep 20 d\n");
+        domt_pipe_peer_send_text(peer, "keep 10 a\n+keep 40 b\n+kffar 30 c\n+keep 20 d\n");
         domt_pipe_pass_time(5 * MS);
         domus_peer_reset(peer);
         domt_pipe_pass_time(10 * MS);
@@ -300,14 +301,14 @@ DOMT_TEST(kept_requests_that_outlive_the_connection_are_still_known)
     }
 }
 
-DOMT_TEST(the_time_of_requests_ends_with_their_connection)
+DOMT_TEST(time_outs_of_requests_end_with_their_connection)
 {
     domus_behaviour behaviour = domt_pipe_framed;
     behaviour.pipeline = &hasty;
 
     for (int round = 0; round < 2; round++) {
         domus_peer *peer = domt_pipe_begin_kit(NULL, &behaviour, 1);
-        domt_pipe_peer_say(peer, "ffar 50 a\nfhang 0 b\nkffar 15 c\nsleep 100 d\n");
+        domt_pipe_peer_send_text(peer, "ffar 50 a\nfhang 0 b\nkffar 15 c\nsleep 100 d\n");
         domt_pipe_pass_time(5 * MS);
         domus_peer_reset(peer);
         domt_pipe_pass_time(5 * MS);
@@ -317,10 +318,10 @@ DOMT_TEST(the_time_of_requests_ends_with_their_connection)
          * reset */
         for (int i = 0; i < 6 * round; i++) {
             others[i] = domt_pipe_connect_peer();
-            domt_pipe_peer_say(others[i], "sleep 15 w\nsleep 15 x\nsleep 15 y\nsleep 15 z\n");
+            domt_pipe_peer_send_text(others[i], "sleep 15 w\nsleep 15 x\nsleep 15 y\nsleep 15 z\n");
         }
         for (int i = 0; i < 6 * round; i++)
-            domt_pipe_peer_hear(others[i], "w\nx\ny\nz\n");
+            domt_pipe_peer_expect_text(others[i], "w\nx\ny\nz\n");
         domt_pipe_pass_time(SECOND);
         domt_pipe_end_kit();
     }
@@ -330,14 +331,14 @@ DOMT_TEST(the_last_requests_of_a_peer_that_has_finished_are_answered)
 {
     domus_peer *peer = domt_pipe_begin_kit(NULL, &domt_pipe_framed, 1);
 
-    domt_pipe_peer_say(peer, "sleep 5 a\nffar 15 b\nkeep 25 c\nnow 0 d\n!sleep 5 e\n");
+    domt_pipe_peer_send_text(peer, "sleep 5 a\nffar 15 b\nkeep 25 c\nnow 0 d\n!sleep 5 e\n");
     domus_peer_finish(peer);
-    domt_pipe_peer_hear(peer, "a\nb\nc\nd\ne\n");
+    domt_pipe_peer_expect_text(peer, "a\nb\nc\nd\ne\n");
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
     peer = domt_pipe_connect_peer();
-    domt_pipe_peer_say(peer, "sleep 5 a\nffar 15 b\nkeep 25 c\n");
+    domt_pipe_peer_send_text(peer, "sleep 5 a\nffar 15 b\nkeep 25 c\n");
     domus_peer_finish(peer);
-    domt_pipe_peer_hear(peer, "a\nb\nc\n");
+    domt_pipe_peer_expect_text(peer, "a\nb\nc\n");
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
     ck_assert_int_eq(domt_pipes_now.close_error, 0);
     domt_pipe_end_kit();
@@ -347,7 +348,8 @@ DOMT_TEST(a_channel_that_is_stopped_ends_its_requests)
 {
     domus_peer *peer = domt_pipe_begin_kit(NULL, &domt_pipe_framed, 1);
 
-    domt_pipe_peer_say(peer, "sleep 50 a\n+sleep 50 b\nffar 50 c\nkeep 50 d\nfar 50 e\n!now 0 f\n");
+    domt_pipe_peer_send_text(peer,
+                             "sleep 50 a\n+sleep 50 b\nffar 50 c\nkeep 50 d\nfar 50 e\n!now 0 f\n");
     domt_pipe_pass_time(5 * MS);
     domt_pipe_stop_channel();
     domt_pipe_pass_time(SECOND);
@@ -368,7 +370,7 @@ static void check_stop_answers_requests_first(const char *asked, const char *ans
         domus_peer *peer = domt_pipe_begin_kit(NULL, &domt_pipe_framed, seed);
         size_t size;
 
-        domt_pipe_peer_say(peer, asked);
+        domt_pipe_peer_send_text(peer, asked);
         domt_pipe_run_kit();
         ck_assert_int_eq(domus_testkit_stop(domt_pipe_kit), 0);
         const char *got = domus_peer_got(peer, &size);

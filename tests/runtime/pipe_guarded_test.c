@@ -120,9 +120,9 @@ static void begin_with_pipeline(const domus_pipeline *pipeline)
 DOMT_TEST(answers_that_wait_for_their_turn_are_wrapped_when_they_leave)
 {
     begin_with_pipeline(&guarded);
-    domt_pipe_peer_say_and_hear(peer, "hi\nsleep 5 a\nnow 0 b\nnow 0 c\nsleep 1 d\nnone 0 e\n",
-                                "1:a\n2:b\n3:c\n4:d\n5:error ENOMSG\n");
-    domt_pipe_peer_say_and_hear(peer, "sleep 5 a\nnow 0 huge\n", "6:a\n");
+    domt_pipe_peer_send_and_expect(peer, "hi\nsleep 5 a\nnow 0 b\nnow 0 c\nsleep 1 d\nnone 0 e\n",
+                                   "1:a\n2:b\n3:c\n4:d\n5:error ENOMSG\n");
+    domt_pipe_peer_send_and_expect(peer, "sleep 5 a\nnow 0 huge\n", "6:a\n");
     domt_pipe_end_kit();
 }
 
@@ -133,38 +133,38 @@ DOMT_TEST(byte_stage_that_fails_tells_its_peer_why)
 
     for (int i = 0; i < 2; i++) {
         begin_with_pipeline(both[i]);
-        domt_pipe_peer_say_and_hear(peer, "hi\nsleep 5 a\n#now 0 b\n", told[i]);
+        domt_pipe_peer_send_and_expect(peer, "hi\nsleep 5 a\n#now 0 b\n", told[i]);
         ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
         domt_pipe_end_kit();
     }
 }
 
-DOMT_TEST(byte_stage_ends_the_channel_before_its_peer_does)
+DOMT_TEST(byte_stage_may_end_the_channel_before_the_peer_does)
 {
     begin_with_pipeline(&guarded);
-    domt_pipe_peer_say_and_hear(peer, "hi\nnow 0 a\nsleep 5 b\nnow 0 c\n.now 0 d\n",
-                                "1:a\n2:b\n3:c\nbye\n");
+    domt_pipe_peer_send_and_expect(peer, "hi\nnow 0 a\nsleep 5 b\nnow 0 c\n.now 0 d\n",
+                                   "1:a\n2:b\n3:c\nbye\n");
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
     domt_pipe_end_kit();
 }
 
-DOMT_TEST(begin_of_a_byte_stage_is_bounded)
+DOMT_TEST(time_for_the_begin_of_a_byte_stage_is_bounded)
 {
     for (int i = 0; i < 3; i++) {
         begin_with_pipeline(&guarded);
         if (i > 0)
-            domt_pipe_peer_say(peer, i == 1 ? "h" : "hi\n");
+            domt_pipe_peer_send_text(peer, i == 1 ? "h" : "hi\n");
         ck_assert_int_eq(domus_peer_expect_nothing(peer, SECOND), 0);
         if (i == 1)
             /* a peer that sends single bytes does not get more time for the begin */
-            domt_pipe_peer_say(peer, "i");
+            domt_pipe_peer_send_text(peer, "i");
         if (i == 2)
             ck_assert_int_eq(domus_peer_expect_nothing(peer, 5 * SECOND), 0);
         else
             (void)domus_peer_expect_end(peer, 3 * SECOND / 2);
         ck_assert(i == 2 || domus_peer_has_end(peer) || domus_peer_error(peer) != 0);
         if (i == 2) {
-            domt_pipe_peer_say_and_hear(peer, "now 0 a\n", "1:a\n");
+            domt_pipe_peer_send_and_expect(peer, "now 0 a\n", "1:a\n");
         }
         domt_pipe_end_kit();
     }
@@ -172,7 +172,7 @@ DOMT_TEST(begin_of_a_byte_stage_is_bounded)
 
 /* --- without a runtime ------------------------------------------------------------------------ */
 
-DOMT_TEST(stage_that_has_taken_long_gets_the_caller_a_word)
+DOMT_TEST(decoding_yields_after_a_stage_that_has_taken_long)
 {
     static const char bytes[] = "hi\n~~now 0 a\n";
     const char *next = bytes;
@@ -253,7 +253,7 @@ static const domus_behaviour piece_by_piece = CHANNEL(&all);
 
 /* Send many bytes, and check that no step of the kit makes more than `calls_max` calls of the
  * stage. */
-static void check_calls_of_a_step(const domus_behaviour *behaviour, uint32_t calls_max)
+static void check_stage_calls_of_each_step(const domus_behaviour *behaviour, uint32_t calls_max)
 {
     static char bytes[SENT];
 
@@ -280,19 +280,19 @@ static void check_calls_of_a_step(const domus_behaviour *behaviour, uint32_t cal
     } while (used_bytes != SENT);
     ck_assert_uint_le(most, calls_max);
     ck_assert_uint_ge(most, calls_max / 4);
-    domt_pipe_peer_hear(peer, "done");
+    domt_pipe_peer_expect_text(peer, "done");
     domus_peer_close(peer);
     domt_pipe_free_kit();
 }
 
 DOMT_TEST(calls_of_a_stage_in_one_turn_are_bounded)
 {
-    check_calls_of_a_step(&byte_by_byte, 2 * 64);
+    check_stage_calls_of_each_step(&byte_by_byte, 2 * 64);
 }
 
 DOMT_TEST(pieces_decoded_in_one_turn_are_bounded)
 {
-    check_calls_of_a_step(&piece_by_piece, 2 * 8);
+    check_stage_calls_of_each_step(&piece_by_piece, 2 * 8);
 }
 
 DOMT_SUITE(60)

@@ -16,7 +16,7 @@
 #define MS     DOMT_PIPE_MS
 #define SECOND DOMT_PIPE_SECOND
 
-static domus_packet make_packet(const char *text)
+static domus_packet make_packet_of_text(const char *text)
 {
     domus_packet packet;
     ck_assert_int_eq(domus_slice_copy(text, strlen(text), &packet.bytes), 0);
@@ -39,7 +39,7 @@ static uint64_t count_dead_letters(void)
 
 static void send_packet_to_channel(const domus_type *type, const char *text)
 {
-    domus_packet packet = make_packet(text);
+    domus_packet packet = make_packet_of_text(text);
     ck_assert_int_eq(
         domus_outside_notice(domt_pipe_system_of_kit(), domt_pipes_now.channel, type, &packet), 0);
 }
@@ -56,18 +56,18 @@ DOMT_TEST(notices_to_a_channel_go_to_its_peer)
 {
     domus_peer *peer = domt_pipe_begin_kit(NULL, &domt_pipe_framed, 1);
 
-    domt_pipe_peer_say(peer, "sleep 10 a\n");
+    domt_pipe_peer_send_text(peer, "sleep 10 a\n");
     domt_pipe_run_kit();
     send_packet_to_channel(&domus_packet_type, "one");
     send_packet_to_channel(&domt_note_type, "two");
     ck_assert_uint_eq(count_dead_letters(), 0);
-    domt_pipe_peer_hear(peer, "one\ntwo\na\n");
+    domt_pipe_peer_expect_text(peer, "one\ntwo\na\n");
     /* the stage cannot encode this packet, because it contains the end of a line */
     send_packet_to_channel(&domus_packet_type, "no\nline");
     /* the pipeline's list of types lacks the type of this notice */
     send_packet_to_channel(&strange_type, "strange");
     send_packet_to_channel(&domus_packet_type, "three");
-    domt_pipe_peer_hear(peer, "three\n");
+    domt_pipe_peer_expect_text(peer, "three\n");
     ck_assert_uint_eq(count_dead_letters(), 2);
     domus_peer_reset(peer);
     domt_pipe_run_kit();
@@ -78,7 +78,7 @@ DOMT_TEST(notices_to_a_channel_that_closes_are_dead_letters)
 {
     domus_peer *peer = domt_pipe_begin_kit(NULL, &domt_pipe_framed, 1);
 
-    domt_pipe_peer_say(peer, "+sleep 100 a\nfinish 0 text\n");
+    domt_pipe_peer_send_text(peer, "+sleep 100 a\nfinish 0 text\n");
     domt_pipe_run_kit();
     uint64_t before = count_dead_letters();
     /* this notice becomes a dead letter, because the channel has finished */
@@ -99,10 +99,10 @@ DOMT_TEST(notices_of_the_peer_are_handled_and_may_be_taken)
 {
     domus_peer *peer = domt_pipe_begin_kit(NULL, &domt_pipe_framed, 1);
 
-    domt_pipe_peer_say_and_hear(peer, "%a\nsleep 5 b\n%c\n!now 0 d\n%e\n", "%a\n%c\nb\nd\n%e\n");
+    domt_pipe_peer_send_and_expect(peer, "%a\nsleep 5 b\n%c\n!now 0 d\n%e\n", "%a\n%c\nb\nd\n%e\n");
     ck_assert_uint_eq(domt_pipes_now.notices, 3);
     ck_assert_uint_eq(domt_pipes_now.taken, 3);
-    domt_pipe_peer_say(peer, "%fail\nnow 0 a\n");
+    domt_pipe_peer_send_text(peer, "%fail\nnow 0 a\n");
     ck_assert_int_eq(domus_peer_expect_reset(peer, SECOND), 0);
     domt_pipe_run_kit();
     ck_assert_int_eq(domt_pipes_now.close_error, -EBADMSG);
@@ -112,10 +112,10 @@ DOMT_TEST(notices_of_the_peer_are_handled_and_may_be_taken)
 DOMT_TEST(notices_that_are_taken_or_not_forwarded_end_with_their_turn)
 {
     domus_peer *peer = domt_pipe_begin_kit(NULL, &domt_pipe_framed, 1);
-    domt_pipe_peer_say_and_hear(
+    domt_pipe_peer_send_and_expect(
         peer, "%own\nnow 0 a\n%forward\n%own\nsleep 5 b\n%forward\nnow 0 c\n", "a\nb\nc\n");
     ck_assert_uint_eq(domt_pipes_now.notices, 4);
-    domt_pipe_close_peer_and_end(peer);
+    domt_pipe_close_peer_and_end_kit(peer);
 }
 
 /* --- a broadcast ------------------------------------------------------------------------------ */
@@ -148,11 +148,11 @@ DOMT_TEST(a_broadcast_goes_to_a_thousand_peers)
     for (uint32_t i = 0; i < 1000; i++)
         peers[i] = domt_pipe_connect_peer();
     domt_pipe_run_kit();
-    domus_packet packet = make_packet("to all of you");
+    domus_packet packet = make_packet_of_text("to all of you");
     ck_assert_int_eq(
         domus_outside_publish(domt_pipe_system_of_kit(), crowd, &domus_packet_type, &packet), 0);
     for (uint32_t i = 0; i < 1000; i++)
-        domt_pipe_peer_hear(peers[i], "to all of you\n");
+        domt_pipe_peer_expect_text(peers[i], "to all of you\n");
     domt_pipe_end_kit();
 }
 
@@ -218,7 +218,7 @@ static void begin_kit_with_client(void)
 
 static void ask_channel_by_probe(const char *text)
 {
-    domus_packet packet = make_packet(text);
+    domus_packet packet = make_packet_of_text(text);
     ck_assert_int_eq(domus_probe_ask(probe, domt_pipes_now.channel, &domus_packet_type, &packet),
                      0);
 }
@@ -243,18 +243,18 @@ DOMT_TEST(asks_are_answered_by_the_peer_in_their_order)
     ask_channel_by_probe("b");
     /* this ask waits, because at most two asks may be under way to the peer */
     ask_channel_by_probe("c");
-    domt_pipe_peer_hear(server, "a\nb\n");
+    domt_pipe_peer_expect_text(server, "a\nb\n");
     ck_assert_int_eq(domus_peer_expect_nothing(server, MS), 0);
-    domt_pipe_peer_say(server, "1\n");
+    domt_pipe_peer_send_text(server, "1\n");
     expect_probe_got_answer("1");
-    domt_pipe_peer_hear(server, "c\n");
-    domt_pipe_peer_say(server, "2\n3");
+    domt_pipe_peer_expect_text(server, "c\n");
+    domt_pipe_peer_send_text(server, "2\n3");
     expect_probe_got_answer("2");
-    domt_pipe_peer_say(server, "4\n");
+    domt_pipe_peer_send_text(server, "4\n");
     expect_probe_got_answer("34");
     ask_channel_by_probe("d");
-    domt_pipe_peer_hear(server, "d\n");
-    domt_pipe_peer_say(server, "5\n");
+    domt_pipe_peer_expect_text(server, "d\n");
+    domt_pipe_peer_send_text(server, "5\n");
     expect_probe_got_answer("5");
     domt_pipe_end_kit();
 }
@@ -265,15 +265,15 @@ DOMT_TEST(asks_that_are_too_many_or_wrong_fail)
     for (int i = 0; i < 5; i++)
         ask_channel_by_probe("a");
     expect_probe_got_error(-ENOBUFS);
-    domt_pipe_peer_hear(server, "a\na\n");
-    domt_pipe_peer_say(server, "1\n2\n3\n4\n");
+    domt_pipe_peer_expect_text(server, "a\na\n");
+    domt_pipe_peer_send_text(server, "1\n2\n3\n4\n");
     for (int i = 1; i <= 4; i++)
         expect_probe_got_answer(i == 1 ? "1" : i == 2 ? "2" : i == 3 ? "3" : "4");
     ask_channel_by_probe("no\nline");
     expect_probe_got_error(-EINVAL);
     ask_channel_by_probe("b");
-    domt_pipe_peer_hear(server, "a\na\nb\n");
-    domt_pipe_peer_say(server, "5\n");
+    domt_pipe_peer_expect_text(server, "a\na\nb\n");
+    domt_pipe_peer_send_text(server, "5\n");
     expect_probe_got_answer("5");
     domt_pipe_end_kit();
 }
@@ -281,27 +281,28 @@ DOMT_TEST(asks_that_are_too_many_or_wrong_fail)
 DOMT_TEST(the_answer_to_an_ask_that_expired_is_thrown_away)
 {
     begin_kit_with_client();
-    domus_packet packet = make_packet("a");
+    domus_packet packet = make_packet_of_text("a");
 
     ck_assert_int_eq(
         domus_probe_ask_within(probe, domt_pipes_now.channel, &domus_packet_type, &packet, 10 * MS),
         0);
     ask_channel_by_probe("b");
     expect_probe_got_error(-ETIMEDOUT);
-    domt_pipe_peer_say(server, "late\n2\n");
+    domt_pipe_peer_send_text(server, "late\n2\n");
     expect_probe_got_answer("2");
     domt_pipe_end_kit();
 }
 
 /* End the connection while two of four asks are under way to the peer and two were not sent, and
  * check how the asks end. */
-static void check_how_asks_end(void (*end)(domus_peer *), const char *answers, uint32_t answered)
+static void check_asks_when_connection_ends(void (*end)(domus_peer *), const char *answers,
+                                            uint32_t answered)
 {
     begin_kit_with_client();
     for (int i = 0; i < 4; i++)
         ask_channel_by_probe("a");
-    domt_pipe_peer_hear(server, "a\na\n");
-    domt_pipe_peer_say(server, answers);
+    domt_pipe_peer_expect_text(server, "a\na\n");
+    domt_pipe_peer_send_text(server, answers);
     end(server);
     for (uint32_t i = 0; i < answered; i++)
         expect_probe_got_answer("1");
@@ -318,22 +319,22 @@ static void check_how_asks_end(void (*end)(domus_peer *), const char *answers, u
 
 DOMT_TEST(asks_fail_when_the_peer_resets)
 {
-    check_how_asks_end(domus_peer_reset, "", 0);
+    check_asks_when_connection_ends(domus_peer_reset, "", 0);
 }
 
 DOMT_TEST(asks_fail_when_the_peer_finishes)
 {
-    check_how_asks_end(domus_peer_finish, "", 0);
+    check_asks_when_connection_ends(domus_peer_finish, "", 0);
 }
 
 DOMT_TEST(asks_fail_when_the_peer_closes)
 {
-    check_how_asks_end(domus_peer_close, "", 0);
+    check_asks_when_connection_ends(domus_peer_close, "", 0);
 }
 
 DOMT_TEST(asks_fail_when_the_peer_finishes_within_an_answer)
 {
-    check_how_asks_end(domus_peer_finish, "par", 0);
+    check_asks_when_connection_ends(domus_peer_finish, "par", 0);
 }
 
 DOMT_TEST(asks_that_wait_when_the_system_stops_are_drained_or_fail)
@@ -341,7 +342,7 @@ DOMT_TEST(asks_that_wait_when_the_system_stops_are_drained_or_fail)
     begin_kit_with_client();
     for (int i = 0; i < 4; i++)
         ask_channel_by_probe("a");
-    domt_pipe_peer_hear(server, "a\na\n");
+    domt_pipe_peer_expect_text(server, "a\na\n");
     domt_pipe_end_kit();
 }
 

@@ -213,8 +213,8 @@ static bool check_requests_while_allocation_fails(int64_t count, const char *lin
     domus_peer *peer = domt_pipe_begin_kit(NULL, &domt_pipe_framed, 1);
     size_t size;
 
-    domt_pipe_peer_say(peer, line);
-    domt_pipe_peer_say(peer, some_of_all);
+    domt_pipe_peer_send_text(peer, line);
+    domt_pipe_peer_send_text(peer, some_of_all);
     domi_memory_fail_allocation_after(count, 1);
     int result = domus_testkit_run(domt_pipe_kit);
     if (result == 0)
@@ -231,7 +231,7 @@ static bool check_requests_while_allocation_fails(int64_t count, const char *lin
     return is_whole && !has_failed;
 }
 
-DOMT_TEST(memory_that_stays_away_ends_in_an_error)
+DOMT_TEST(lasting_lack_of_memory_ends_requests_in_an_error)
 {
     char *line = calloc(1, 3100);
     int64_t count = 0;
@@ -346,7 +346,7 @@ static void read_lines_of_reader(reader *one)
     }
 }
 
-static bool have_all_readers_ended(void)
+static bool run_readers_and_have_all_ended(void)
 {
     for (int i = 0; i < PEERS; i++) {
         send_next_bytes_of_requests(&readers[i]);
@@ -365,7 +365,7 @@ static void connect_and_read_until_answered(void)
 {
     uint64_t until_ns = domt_now_ns() + (DOMT_SANITIZED ? 5 : 60) * UINT64_C(1000) * DOMT_MS;
 
-    while (!have_all_readers_ended()) {
+    while (!run_readers_and_have_all_ended()) {
         if (domt_now_ns() >= until_ns) {
             ck_assert(DOMT_SANITIZED);
             return;
@@ -399,7 +399,7 @@ static void run_with_memory_limit(uint64_t bytes, uint32_t *ended, uint32_t *ans
     config.memory.limit_bytes = resident_bytes_of_process() + (DOMT_SANITIZED ? 8 : 1) * bytes;
     domus_system *system = domt_start_system(&config);
     domt_pipes_spawn_helpers(system, 0, 1);
-    uint16_t port = domt_serve_front(system, &domt_pipe_framed, NULL);
+    uint16_t port = domt_serve_front_listener(system, &domt_pipe_framed, NULL);
     for (int i = 0; i < PEERS; i++)
         readers[i] = (reader){.fd = domt_connect_to_port(port)};
     for (int i = 0; i < 150; i++) { /* for a while no reader reads */

@@ -116,10 +116,10 @@ static void check_answers_come_in_order(uint64_t seed, bool is_framed)
     send_dialogue_in_pieces(peer, &dialogue, &random);
     if (domi_random_below(&random, 2) == 0) {
         domus_peer_finish(peer);
-        domt_pipe_peer_hear(peer, dialogue.expected);
+        domt_pipe_peer_expect_text(peer, dialogue.expected);
         ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
     } else {
-        domt_pipe_peer_hear(peer, dialogue.expected);
+        domt_pipe_peer_expect_text(peer, dialogue.expected);
         ck_assert_int_eq(domus_peer_expect_nothing(peer, SECOND), 0);
         domus_peer_close(peer);
     }
@@ -149,8 +149,8 @@ DOMT_TEST(answers_are_the_same_at_every_split_point)
                 at = ends[i];
                 domt_pipe_run_kit();
             }
-            domt_pipe_peer_hear(peer, expected);
-            domt_pipe_close_peer_and_end(peer);
+            domt_pipe_peer_expect_text(peer, expected);
+            domt_pipe_close_peer_and_end_kit(peer);
         }
     }
 }
@@ -161,24 +161,24 @@ DOMT_TEST(a_request_alone_waits_for_those_before_it)
 {
     domus_peer *peer = domt_pipe_begin_kit(NULL, &domt_pipe_framed, 1);
 
-    domt_pipe_peer_say(peer, "sleep 100 a\nffar 50 b\n!sleep 100 c\nnow 0 d\nnow 0 e\n");
+    domt_pipe_peer_send_text(peer, "sleep 100 a\nffar 50 b\n!sleep 100 c\nnow 0 d\nnow 0 e\n");
     domt_pipe_pass_time(90 * DOMT_PIPE_MS);
     ck_assert_uint_eq(domt_pipes_now.begun, 2);
     domt_pipe_pass_time(20 * DOMT_PIPE_MS);
     ck_assert_uint_eq(domt_pipes_now.begun, 3);
-    domt_pipe_peer_hear(peer, "a\nb\n");
+    domt_pipe_peer_expect_text(peer, "a\nb\n");
     domt_pipe_pass_time(80 * DOMT_PIPE_MS);
     ck_assert_uint_eq(domt_pipes_now.begun, 3);
     ck_assert_int_eq(domus_peer_expect_nothing(peer, 0), 0);
-    domt_pipe_peer_hear(peer, "c\nd\ne\n");
-    domt_pipe_close_peer_and_end(peer);
+    domt_pipe_peer_expect_text(peer, "c\nd\ne\n");
+    domt_pipe_close_peer_and_end_kit(peer);
 }
 
-DOMT_TEST(a_request_that_is_held_dies_with_its_peer)
+DOMT_TEST(request_that_waits_behind_others_ends_with_its_peer)
 {
     domus_peer *peer = domt_pipe_begin_kit(NULL, &domt_pipe_framed, 1);
 
-    domt_pipe_peer_say(peer, "fhang 0 a\n!now 0 b\nnow 0 c\n");
+    domt_pipe_peer_send_text(peer, "fhang 0 a\n!now 0 b\nnow 0 c\n");
     domt_pipe_run_kit();
     domus_peer_reset(peer);
     domt_pipe_run_kit();
@@ -197,9 +197,9 @@ DOMT_TEST(with_ids_one_request_that_hangs_stops_no_others)
     config.channel.requests_max = 4;
     domus_peer *peer = domt_pipe_begin_kit(&config, &behaviour, 1);
 
-    domt_pipe_peer_say(peer, "1:hang 0 a\n");
+    domt_pipe_peer_send_text(peer, "1:hang 0 a\n");
     for (int i = 0; i < 20; i++) {
-        domt_pipe_peer_say_and_hear(peer, "2:far 1 b\n", "2:b\n");
+        domt_pipe_peer_send_and_expect(peer, "2:far 1 b\n", "2:b\n");
     }
     domus_peer_reset(peer);
     domt_pipe_end_kit();
@@ -216,18 +216,18 @@ DOMT_TEST(pieces_given_to_a_pipeline_are_counted)
         ck_assert_int_eq(domus_peer_send(peer, pieces[i], strlen(pieces[i])), 0);
         domt_pipe_run_kit();
     }
-    domt_pipe_peer_hear(peer, "a\nb\nc\nd\n");
+    domt_pipe_peer_expect_text(peer, "a\nb\nc\nd\n");
     for (uint32_t i = 0; domus_system_profile(domt_pipe_system_of_kit(), i, &profile) == 0; i++)
         reads += profile.reads;
     ck_assert_uint_eq(reads, 3);
-    domt_pipe_close_peer_and_end(peer);
+    domt_pipe_close_peer_and_end_kit(peer);
 }
 
 #define MS DOMT_PIPE_MS
 
 /* --- envelopes -------------------------------------------------------------------------------- */
 
-static void count_one_visit(void *object, void *context)
+static void count_visited_object(void *object, void *context)
 {
     ++*(uint32_t *)context;
 }
@@ -241,8 +241,8 @@ static uint32_t count_objects_of_pools(void)
 
     for (uint32_t i = 0; i < system->count; i++) {
         for (uint32_t slab = 0; slab < DOMI_SLABS; slab++)
-            domi_slab_visit_objects(&system->threads[i].manager.pool.slabs[slab], count_one_visit,
-                                    &count);
+            domi_slab_visit_objects(&system->threads[i].manager.pool.slabs[slab],
+                                    count_visited_object, &count);
     }
     return count;
 }
@@ -251,24 +251,24 @@ static uint32_t count_objects_of_pools(void)
 
 /* Send messages of all kinds: requests that are answered or fail, and notices that are handled or
  * taken. */
-static void send_messages(domus_peer *peer)
+static void send_messages_of_all_kinds(domus_peer *peer)
 {
     static const char asked[] = "now 0 a\nerr 0 b\n?c\n%forward\n%own\nsleep 1 d\nfar 1 e\n"
                                 "ffar 1 f\n!now 0 g\n";
-    domt_pipe_peer_say_and_hear(peer, asked, "a\nerror EBADMSG\nerror EOPNOTSUPP\nd\ne\nf\ng\n");
+    domt_pipe_peer_send_and_expect(peer, asked, "a\nerror EBADMSG\nerror EOPNOTSUPP\nd\ne\nf\ng\n");
 }
 
 DOMT_TEST(messages_give_their_envelopes_back)
 {
     domus_peer *peer = domt_pipe_begin_kit(NULL, &domt_pipe_framed, 1);
 
-    send_messages(peer);
-    send_messages(peer);
+    send_messages_of_all_kinds(peer);
+    send_messages_of_all_kinds(peer);
     uint32_t before = count_objects_of_pools();
     for (int i = 0; i < ROUNDS; i++)
-        send_messages(peer);
+        send_messages_of_all_kinds(peer);
     ck_assert_uint_lt(count_objects_of_pools(), before + ROUNDS / 4);
-    domt_pipe_close_peer_and_end(peer);
+    domt_pipe_close_peer_and_end_kit(peer);
 }
 
 DOMT_TEST(connections_give_their_envelopes_back)
@@ -280,9 +280,9 @@ DOMT_TEST(connections_give_their_envelopes_back)
         domus_peer *peer = domt_pipe_connect_peer();
         if (i == ROUNDS)
             before = count_objects_of_pools();
-        send_messages(peer);
+        send_messages_of_all_kinds(peer);
         if (i % 2 == 0)
-            domt_pipe_peer_say(peer, "hang 0 a\n!now 0 b\n");
+            domt_pipe_peer_send_text(peer, "hang 0 a\n!now 0 b\n");
         domt_pipe_run_kit();
         domus_peer_reset(peer);
         domt_pipe_run_kit();
@@ -363,9 +363,9 @@ DOMT_TEST(a_large_message_behind_a_small_one_has_room)
     static const char asked[] = "0123456789aA0123456789bB0123456789cdC0123456789";
     domus_peer *peer = domt_pipe_begin_kit(NULL, &speller, 1);
     for (int i = 0; i < 3; i++) {
-        domt_pipe_peer_say_and_hear(peer, asked, asked);
+        domt_pipe_peer_send_and_expect(peer, asked, asked);
     }
-    domt_pipe_close_peer_and_end(peer);
+    domt_pipe_close_peer_and_end_kit(peer);
 }
 
 DOMT_SUITE(120)

@@ -94,8 +94,8 @@ static const char *const streams[] = {
 
 /* Let peers send requests, and `after_ns` later let the owner be stopped, or fail and restart.
  * Check that all connections end. */
-static void check_end_of_owner(const char *const *sent, size_t count, bool is_stream, bool stops,
-                               uint64_t after_ns)
+static void check_connections_end_with_owner(const char *const *sent, size_t count, bool is_stream,
+                                             bool stops, uint64_t after_ns)
 {
     make_kit_with_owner(is_stream ? &domt_stream_service : &domt_pipe_framed, is_stream);
     domus_system *system = domt_pipe_system_of_kit();
@@ -105,7 +105,7 @@ static void check_end_of_owner(const char *const *sent, size_t count, bool is_st
         peers[i] = connect_peer_to_owner();
         if (i % 2 != 0)
             domus_peer_pause(peers[i]);
-        domt_pipe_peer_say(peers[i], sent[i]);
+        domt_pipe_peer_send_text(peers[i], sent[i]);
     }
     domt_pipe_pass_time(after_ns);
     if (stops) {
@@ -125,34 +125,36 @@ static void check_end_of_owner(const char *const *sent, size_t count, bool is_st
     }
     if (!stops) {
         domus_peer *peer = connect_peer_to_owner();
-        domt_pipe_peer_say(peer, is_stream ? "Q wait 1\n" : "now 0 text\n");
+        domt_pipe_peer_send_text(peer, is_stream ? "Q wait 1\n" : "now 0 text\n");
         if (is_stream)
             domt_pipe_pass_time(SECOND);
         else
-            domt_pipe_peer_hear(peer, "text\n");
+            domt_pipe_peer_expect_text(peer, "text\n");
         ck_assert_int_eq(domus_peer_error(peer), 0);
         domus_peer_close(peer);
     }
     domt_pipe_end_kit();
 }
 
-static void check_end_of_owner_at_all_times(bool stops)
+static void check_ends_with_owner_at_all_times(bool stops)
 {
     static const uint64_t afters[] = {0, 3 * MS, 100 * MS};
     for (size_t i = 0; i < sizeof afters / sizeof afters[0]; i++) {
-        check_end_of_owner(requests, sizeof requests / sizeof requests[0], false, stops, afters[i]);
-        check_end_of_owner(streams, sizeof streams / sizeof streams[0], true, stops, afters[i]);
+        check_connections_end_with_owner(requests, sizeof requests / sizeof requests[0], false,
+                                         stops, afters[i]);
+        check_connections_end_with_owner(streams, sizeof streams / sizeof streams[0], true, stops,
+                                         afters[i]);
     }
 }
 
 DOMT_TEST(a_restart_ends_requests_and_streams)
 {
-    check_end_of_owner_at_all_times(false);
+    check_ends_with_owner_at_all_times(false);
 }
 
 DOMT_TEST(a_stop_ends_requests_and_streams)
 {
-    check_end_of_owner_at_all_times(true);
+    check_ends_with_owner_at_all_times(true);
 }
 
 /* --- without memory --------------------------------------------------------------------------- */
@@ -168,7 +170,7 @@ static bool has_owner_restarted_without_memory(bool is_stream, int64_t fails_aft
 
     for (size_t i = 0; i < 6; i++) {
         peers[i] = connect_peer_to_owner();
-        domt_pipe_peer_say(peers[i], sent[i]);
+        domt_pipe_peer_send_text(peers[i], sent[i]);
         domt_pipe_run_kit();
     }
     ck_assert_int_eq(domus_outside_notice(system, owner, &fail_type, NULL), 0);
@@ -222,7 +224,7 @@ typedef struct slow_state {
     uint32_t messages;
 } slow_state;
 
-static int count_unserved_at_open(domus_wire *wire, void *state, const void *options)
+static int count_unserved_channel_at_open(domus_wire *wire, void *state, const void *options)
 {
     first_unserved++;
     return 0;
@@ -261,7 +263,7 @@ static int encode_packet_as_line(domus_wire *wire, void *state, uint64_t id, con
 
 static const domus_stage slow_stage = {.name = "slow",
                                        .state_size = sizeof(slow_state),
-                                       .open = count_unserved_at_open,
+                                       .open = count_unserved_channel_at_open,
                                        .decode = decode_line_slowly,
                                        .encode = encode_packet_as_line};
 
@@ -353,7 +355,7 @@ DOMT_TEST(timers_keep_their_time_beside_expensive_stages)
 
     connect_peers_and_reset_gaps(PEERS);
     for (uint32_t i = 0; i < PEERS; i++)
-        domt_pipe_peer_say(peers[i], "a\nb\nc\n");
+        domt_pipe_peer_send_text(peers[i], "a\nb\nc\n");
     while (decoded < 3 * PEERS)
         domt_pipe_pass_time(MS);
     /* A thread looks at the time only after 16 messages, and may then take 2 ms and one more
@@ -362,19 +364,19 @@ DOMT_TEST(timers_keep_their_time_beside_expensive_stages)
     ck_assert_uint_le(long_gaps, 2 * 3);
     ck_assert_uint_ge(count_late_channels(), PEERS);
     for (uint32_t i = 0; i < PEERS; i++) {
-        domt_pipe_peer_hear(peers[i], "a\nb\nc\n");
+        domt_pipe_peer_expect_text(peers[i], "a\nb\nc\n");
         domus_peer_close(peers[i]);
     }
     domt_pipe_free_kit();
 }
 
-DOMT_TEST(each_channel_gets_its_turn)
+DOMT_TEST(each_channel_with_expensive_stages_gets_its_turn)
 {
     begin_kit_with_slow_stages(MS, 2 * MS);
 
     connect_peers_and_reset_gaps(PEERS);
     for (uint32_t i = 0; i < PEERS; i++)
-        domt_pipe_peer_say(peers[i], "a\nb\nc\n");
+        domt_pipe_peer_send_text(peers[i], "a\nb\nc\n");
     while (first_unserved != 0)
         domt_pipe_pass_time(MS);
     /* A few channels get a second message early: those that ran before the thread looked at the
@@ -384,15 +386,15 @@ DOMT_TEST(each_channel_gets_its_turn)
     domt_pipe_free_kit();
 }
 
-DOMT_TEST(one_message_is_handled_in_any_case)
+DOMT_TEST(one_message_is_handled_however_long_its_stages_take)
 {
     begin_kit_with_slow_stages(100 * MS, 1000);
 
     connect_peers_and_reset_gaps(10);
     for (uint32_t i = 0; i < 10; i++)
-        domt_pipe_peer_say(peers[i], "a\nb\n");
+        domt_pipe_peer_send_text(peers[i], "a\nb\n");
     for (uint32_t i = 0; i < 10; i++)
-        domt_pipe_peer_hear(peers[i], "a\nb\n");
+        domt_pipe_peer_expect_text(peers[i], "a\nb\n");
     ck_assert_uint_eq(decoded, 20);
     domt_pipe_free_kit();
 }
@@ -403,25 +405,25 @@ DOMT_TEST(channels_that_end_while_they_wait_hold_nobody_up)
 
     connect_peers_and_reset_gaps(100);
     for (uint32_t i = 0; i < 100; i++)
-        domt_pipe_peer_say(peers[i], "a\nb\nc\n");
+        domt_pipe_peer_send_text(peers[i], "a\nb\nc\n");
     while (decoded < 60)
         (void)domus_testkit_step(domt_pipe_kit);
     for (uint32_t i = 0; i < 100; i += 2)
         domus_peer_reset(peers[i]);
     for (uint32_t i = 1; i < 100; i += 2)
-        domt_pipe_peer_hear(peers[i], "a\nb\nc\n");
+        domt_pipe_peer_expect_text(peers[i], "a\nb\nc\n");
     domt_pipe_free_kit();
 }
 
-DOMT_TEST(cheap_stages_are_not_put_off)
+DOMT_TEST(channels_with_cheap_stages_are_not_put_off)
 {
     begin_kit_with_slow_stages(1000, 2 * MS);
 
     connect_peers_and_reset_gaps(100);
     for (uint32_t i = 0; i < 100; i++)
-        domt_pipe_peer_say(peers[i], "a\nb\nc\n");
+        domt_pipe_peer_send_text(peers[i], "a\nb\nc\n");
     for (uint32_t i = 0; i < 100; i++)
-        domt_pipe_peer_hear(peers[i], "a\nb\nc\n");
+        domt_pipe_peer_expect_text(peers[i], "a\nb\nc\n");
     ck_assert_uint_eq(count_late_channels(), 0);
     domt_pipe_free_kit();
 }

@@ -22,18 +22,18 @@ DOMT_TEST(request_that_hangs_lets_no_more_than_requests_max_begin)
     config.channel.requests_max = 128;
     domus_peer *peer = domt_pipe_begin_kit(&config, &domt_pipe_framed, 1);
 
-    domt_pipe_peer_say(peer, "sleep 1000 a\n");
+    domt_pipe_peer_send_text(peer, "sleep 1000 a\n");
     for (int i = 0; i < 300; i++)
-        domt_pipe_peer_say(peer, i % 3 == 0   ? "ffar 0 b\n"
-                                 : i % 3 == 1 ? "now 0 b\n"
-                                              : "none 0 b\n");
+        domt_pipe_peer_send_text(peer, i % 3 == 0   ? "ffar 0 b\n"
+                                       : i % 3 == 1 ? "now 0 b\n"
+                                                    : "none 0 b\n");
     domt_pipe_pass_time(500 * MS);
     ck_assert_uint_eq(domt_pipes_now.begun, 128);
-    domt_pipe_peer_hear(peer, "a\n");
+    domt_pipe_peer_expect_text(peer, "a\n");
     for (int i = 0; i < 100; i++)
-        domt_pipe_peer_hear(peer, "b\nb\nerror ENOMSG\n");
+        domt_pipe_peer_expect_text(peer, "b\nb\nerror ENOMSG\n");
     ck_assert_uint_eq(domt_pipes_now.begun, 301);
-    domt_pipe_finish_peer_and_end(peer);
+    domt_pipe_finish_peer_and_end_kit(peer);
 }
 
 DOMT_TEST(requests_max_1_handles_one_at_a_time)
@@ -43,10 +43,10 @@ DOMT_TEST(requests_max_1_handles_one_at_a_time)
     domus_peer *peer = domt_pipe_begin_kit(&config, &domt_pipe_framed, 1);
 
     for (int i = 0; i < 40; i++)
-        domt_pipe_peer_say(peer, "sleep 1 a\n!ffar 1 b\nnow 0 c\n!now 0 d\nkffar 2 e\n");
+        domt_pipe_peer_send_text(peer, "sleep 1 a\n!ffar 1 b\nnow 0 c\n!now 0 d\nkffar 2 e\n");
     for (int i = 0; i < 40; i++)
-        domt_pipe_peer_hear(peer, "a\nb\nc\nd\ne\n");
-    domt_pipe_finish_peer_and_end(peer);
+        domt_pipe_peer_expect_text(peer, "a\nb\nc\nd\ne\n");
+    domt_pipe_finish_peer_and_end_kit(peer);
 }
 
 DOMT_TEST(conversations_max_holds_requests_up)
@@ -56,12 +56,13 @@ DOMT_TEST(conversations_max_holds_requests_up)
     domus_peer *peer = domt_pipe_begin_kit(&config, &domt_pipe_framed, 1);
 
     for (int i = 0; i < 20; i++)
-        domt_pipe_peer_say(peer, "sleep 10 a\nsleep 5 b\nnow 0 c\nfar 1 d\nkeep 1 e\nfnear 1 f\n");
+        domt_pipe_peer_send_text(peer,
+                                 "sleep 10 a\nsleep 5 b\nnow 0 c\nfar 1 d\nkeep 1 e\nfnear 1 f\n");
     domt_pipe_pass_time(4 * MS);
     ck_assert_uint_eq(domt_pipes_now.begun, 2);
     for (int i = 0; i < 20; i++)
-        domt_pipe_peer_hear(peer, "a\nb\nc\nd\ne\nf\n");
-    domt_pipe_close_peer_and_end(peer);
+        domt_pipe_peer_expect_text(peer, "a\nb\nc\nd\ne\nf\n");
+    domt_pipe_close_peer_and_end_kit(peer);
 }
 
 /* --- bytes ------------------------------------------------------------------------------------ */
@@ -86,17 +87,17 @@ DOMT_TEST(answers_that_wait_count_toward_send_high)
     domus_peer *peer = domt_pipe_begin_kit(&config, &domt_pipe_framed, 1);
     char *line = make_line_of_size("slice 0 ", 3000);
 
-    domt_pipe_peer_say(peer, "sleep 1000 a\n");
+    domt_pipe_peer_send_text(peer, "sleep 1000 a\n");
     for (int i = 0; i < 30; i++)
-        domt_pipe_peer_say(peer, line);
+        domt_pipe_peer_send_text(peer, line);
     domt_pipe_pass_time(500 * MS);
     /* one request hangs, and the answer to the fourth one behind it exceeds sendHigh */
     ck_assert_uint_eq(domt_pipes_now.begun, 1 + 4);
-    domt_pipe_peer_hear(peer, "a\n");
+    domt_pipe_peer_expect_text(peer, "a\n");
     for (int i = 0; i < 30; i++)
-        domt_pipe_peer_hear(peer, line + strlen("slice 0 "));
+        domt_pipe_peer_expect_text(peer, line + strlen("slice 0 "));
     free(line);
-    domt_pipe_close_peer_and_end(peer);
+    domt_pipe_close_peer_and_end_kit(peer);
 }
 
 static uint64_t sum_queued_bytes(void)
@@ -118,16 +119,16 @@ DOMT_TEST(answers_that_wait_are_charged)
         domus_peer *peer = domt_pipe_begin_kit(NULL, &domt_pipe_framed, 1);
         char *line = make_line_of_size(i % 2 == 0 ? "slice 0 " : "fnear 0 ", 3000);
 
-        domt_pipe_peer_say(peer, "sleep 1000 a\n");
+        domt_pipe_peer_send_text(peer, "sleep 1000 a\n");
         for (int n = 0; n < 20; n++)
-            domt_pipe_peer_say(peer, line);
+            domt_pipe_peer_send_text(peer, line);
         domt_pipe_pass_time(500 * MS);
         ck_assert_uint_ge(sum_queued_bytes(), UINT64_C(20) * 3000);
         ck_assert_uint_le(sum_queued_bytes(), UINT64_C(20) * 3600);
         if (i == 0) {
-            domt_pipe_peer_hear(peer, "a\n");
+            domt_pipe_peer_expect_text(peer, "a\n");
             for (int n = 0; n < 20; n++)
-                domt_pipe_peer_hear(peer, line + strlen("slice 0 "));
+                domt_pipe_peer_expect_text(peer, line + strlen("slice 0 "));
         } else if (i == 1) {
             domus_peer_reset(peer);
         } else if (i == 2) {
@@ -135,21 +136,21 @@ DOMT_TEST(answers_that_wait_are_charged)
         } else {
             char text[64];
             snprintf(text, sizeof text, "%s 0 text\n", ends[i]);
-            domt_pipe_peer_say(peer, text);
+            domt_pipe_peer_send_text(peer, text);
             /* A request that ends the channel comes, and behind it one more, whose answer does not
              * wait. */
-            domt_pipe_peer_say(peer, line);
+            domt_pipe_peer_send_text(peer, line);
         }
         domt_pipe_pass_time(5 * SECOND);
         ck_assert_uint_eq(sum_queued_bytes(), 0);
         free(line);
-        domt_pipe_close_peer_and_end(peer);
+        domt_pipe_close_peer_and_end_kit(peer);
     }
 }
 
 /* Many channels have a request that hangs and many answers that wait behind it. All of these stay
  * within the bound of their threads, and in the end each peer gets its answers. */
-DOMT_TEST(answers_that_wait_stay_within_the_bound)
+DOMT_TEST(answers_that_wait_stay_within_the_bound_of_a_thread)
 {
     enum { PEERS = 24, BOUND = 400000 };
     domus_config config = domt_pipe_default_config();
@@ -166,9 +167,9 @@ DOMT_TEST(answers_that_wait_stay_within_the_bound)
         domi_io_set_bound_of_queued_bytes(&system->threads[i].io, BOUND);
     for (int i = 0; i < PEERS; i++) {
         peers[i] = domt_pipe_connect_peer();
-        domt_pipe_peer_say(peers[i], "sleep 1000 a\n");
+        domt_pipe_peer_send_text(peers[i], "sleep 1000 a\n");
         for (int n = 0; n < 40; n++)
-            domt_pipe_peer_say(peers[i], line);
+            domt_pipe_peer_send_text(peers[i], line);
     }
     for (int i = 0; i < 50; i++) {
         domt_pipe_pass_time(10 * MS);
@@ -177,9 +178,9 @@ DOMT_TEST(answers_that_wait_stay_within_the_bound)
     }
     ck_assert_uint_ge(sum_queued_bytes(), BOUND / 4);
     for (int i = 0; i < PEERS; i++) {
-        domt_pipe_peer_hear(peers[i], "a\n");
+        domt_pipe_peer_expect_text(peers[i], "a\n");
         for (int n = 0; n < 40; n++)
-            domt_pipe_peer_hear(peers[i], line + strlen("slice 0 "));
+            domt_pipe_peer_expect_text(peers[i], line + strlen("slice 0 "));
     }
     free(line);
     for (int i = 0; i < PEERS; i++)
@@ -201,13 +202,13 @@ static void check_flood_is_answered_behind_full_peer(const char *how)
 
     domus_peer_pause(peer);
     for (int i = 0; i < 200; i++)
-        domt_pipe_peer_say(peer, line);
+        domt_pipe_peer_send_text(peer, line);
     domt_pipe_pass_time(SECOND);
     domus_peer_resume(peer);
     for (int i = 0; i < 200; i++)
-        domt_pipe_peer_hear(peer, line + strlen(how));
+        domt_pipe_peer_expect_text(peer, line + strlen(how));
     free(line);
-    domt_pipe_finish_peer_and_end(peer);
+    domt_pipe_finish_peer_and_end_kit(peer);
 }
 
 DOMT_TEST(a_slow_reader_gets_the_answers_of_others)
@@ -227,20 +228,20 @@ DOMT_TEST(a_slow_reader_gets_the_answers_behind_the_first)
     domus_peer *peer = domt_pipe_begin_kit(&config, &domt_pipe_framed, 1);
     char *line = make_line_of_size("ffar 0 ", 3000);
 
-    domt_pipe_peer_say(peer, "sleep 100 a\n");
+    domt_pipe_peer_send_text(peer, "sleep 100 a\n");
     for (int i = 0; i < 60; i++)
-        domt_pipe_peer_say(peer, line);
+        domt_pipe_peer_send_text(peer, line);
     domus_peer_pause(peer);
     domt_pipe_pass_time(SECOND);
     domus_peer_resume(peer);
-    domt_pipe_peer_hear(peer, "a\n");
+    domt_pipe_peer_expect_text(peer, "a\n");
     for (int i = 0; i < 60; i++)
-        domt_pipe_peer_hear(peer, line + strlen("ffar 0 "));
+        domt_pipe_peer_expect_text(peer, line + strlen("ffar 0 "));
     free(line);
-    domt_pipe_close_peer_and_end(peer);
+    domt_pipe_close_peer_and_end_kit(peer);
 }
 
-DOMT_TEST(large_answers_of_each_way_come_whole)
+DOMT_TEST(large_answers_made_in_each_way_come_whole)
 {
     static const char *const hows[] = {"now 0 ",  "slice 0 ", "sleep 3 ", "far 1 ",  "ffar 1 ",
                                        "keep 2 ", "kffar 2 ", "take 0 ",  "!kfwd 1 "};
@@ -250,20 +251,20 @@ DOMT_TEST(large_answers_of_each_way_come_whole)
     for (size_t size = 0; size < sizeof sizes / sizeof sizes[0]; size++) {
         for (size_t i = 0; i < sizeof hows / sizeof hows[0]; i++) {
             char *line = make_line_of_size(hows[i], sizes[size]);
-            domt_pipe_peer_say(peer, line);
+            domt_pipe_peer_send_text(peer, line);
             free(line);
         }
         for (size_t i = 0; i < sizeof hows / sizeof hows[0]; i++) {
             char *line = make_line_of_size("", sizes[size]);
-            domt_pipe_peer_hear(peer, line);
+            domt_pipe_peer_expect_text(peer, line);
             free(line);
         }
     }
     char *line = make_line_of_size("now 0 ", 65536);
-    domt_pipe_peer_say(peer, line);
+    domt_pipe_peer_send_text(peer, line);
     free(line);
-    domt_pipe_peer_hear(peer, "wrong EMSGSIZE\n");
-    domt_pipe_expect_end_and_close(peer);
+    domt_pipe_peer_expect_text(peer, "wrong EMSGSIZE\n");
+    domt_pipe_expect_end_and_end_kit(peer);
 }
 
 /* --- memory ----------------------------------------------------------------------------------- */
@@ -288,7 +289,7 @@ static void check_each_failing_allocation(uint32_t pieces, bool is_long)
             size_t all = sizeof some_of_all - 1;
             size_t from = all * i / pieces, to = all * (i + 1) / pieces;
             if (is_long && i == 0)
-                domt_pipe_peer_say(peer, line);
+                domt_pipe_peer_send_text(peer, line);
             /* this send may fail, because the connection may have been reset */
             (void)domus_peer_send(peer, some_of_all + from, to - from);
             if (i == 0)

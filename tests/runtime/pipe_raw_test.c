@@ -96,7 +96,7 @@ static const domus_pipeline sealed_cutless = {
 
 /* --- in a kit without a runtime --------------------------------------------------------------- */
 
-static int finish_line_stage(domus_wire *wire, void *state)
+static int finish_line_stage_with_bye(domus_wire *wire, void *state)
 {
     return domus_wire_append(wire, "bye", 3);
 }
@@ -110,7 +110,7 @@ DOMT_TEST(stages_end_their_output_from_the_messages_to_the_wire)
     domus_stage_kit *kit;
     size_t size;
 
-    line.finish = finish_line_stage;
+    line.finish = finish_line_stage_with_bye;
     ck_assert_int_eq(domus_stage_kit_new(&pipeline, &kit), 0);
     ck_assert_int_eq(domus_stage_kit_end_output(kit), 0);
     /* a second end of the output adds nothing */
@@ -138,7 +138,7 @@ DOMT_TEST(a_stage_that_cannot_end_its_output_breaks_it)
     domus_stage_kit_free(kit);
 }
 
-DOMT_TEST(an_end_that_a_byte_stage_did_not_see_is_an_error)
+DOMT_TEST(stream_without_the_end_of_its_byte_stage_is_an_error)
 {
     static const char *const fed[] = {"<14:E count\nhello!", "<14:E count\nhello!<end>",
                                       "<14:E count\nhello!<en"};
@@ -211,7 +211,7 @@ DOMT_TEST(bytes_that_an_actor_writes_pass_its_byte_stages)
     (void)domus_peer_got(peer, &size);
     ck_assert_uint_eq(size, 3000);
     domus_peer_take(peer, size);
-    domt_pipe_peer_say_and_hear(peer, "<7:Q drop\n", "<8:dropped\n");
+    domt_pipe_peer_send_and_expect(peer, "<7:Q drop\n", "<8:dropped\n");
     domt_pipe_end_kit();
 }
 
@@ -251,20 +251,20 @@ DOMT_TEST(bytes_that_an_actor_writes_are_bounded)
 
 static void expect_text_and_end(const char *text)
 {
-    domt_pipe_peer_hear(peer, text);
+    domt_pipe_peer_expect_text(peer, text);
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
 }
 
-DOMT_TEST(an_output_ends_before_the_end)
+DOMT_TEST(stages_end_their_output_before_the_fin)
 {
     begin_with_pipeline(&sealed, NULL); /* the peer sends its end and FIN */
-    domt_pipe_peer_say(peer, "<7:Q drop\n<end>");
+    domt_pipe_peer_send_text(peer, "<7:Q drop\n<end>");
     domus_peer_finish(peer);
     expect_text_and_end("<8:dropped\n<end>");
     domt_pipe_end_kit();
 
     begin_with_pipeline(&sealed, NULL); /* the service ends the connection behind its last answer */
-    domt_pipe_peer_say(peer, "<7:Q last\n");
+    domt_pipe_peer_send_text(peer, "<7:Q last\n");
     expect_text_and_end("<5:last\n<end>");
     domt_pipe_end_kit();
 
@@ -280,7 +280,7 @@ DOMT_TEST(an_output_ends_before_the_end)
     domt_pipe_end_kit();
 }
 
-DOMT_TEST(an_output_that_cannot_end_is_reset)
+DOMT_TEST(channel_whose_stage_cannot_end_its_output_is_reset)
 {
     begin_with_pipeline(&sealed, NULL);
     finish_error = -EIO;
@@ -300,15 +300,15 @@ static void expect_reset_at_once(void)
     ck_assert_uint_eq(size, 0);
 }
 
-DOMT_TEST(an_output_that_is_cut_has_no_end)
+DOMT_TEST(cut_output_is_reset_without_the_end_of_its_stages)
 {
     begin_with_pipeline(&sealed_cutless, NULL);
-    domt_pipe_peer_say_and_hear(peer, "<9:Q part 3\n", "<6:part+\n<5:3:abc");
+    domt_pipe_peer_send_and_expect(peer, "<9:Q part 3\n", "<6:part+\n<5:3:abc");
     expect_reset_at_once();
     domt_pipe_end_kit();
 
     begin_with_pipeline(&sealed_cutless, NULL); /* the channel is stopped within a stream */
-    domt_pipe_peer_say_and_hear(peer, "<14:C echo\n5:hello", "<6:echo+\n<7:5:hello");
+    domt_pipe_peer_send_and_expect(peer, "<14:C echo\n5:hello", "<6:echo+\n<7:5:hello");
     domt_pipe_stop_channel();
     expect_reset_at_once();
     domt_pipe_end_kit();
@@ -321,7 +321,7 @@ DOMT_TEST(a_truncated_stream_is_an_error)
 
     for (size_t i = 0; i < 3; i++) {
         begin_with_pipeline(&sealed, NULL);
-        domt_pipe_peer_say(peer, sent[i]);
+        domt_pipe_peer_send_text(peer, sent[i]);
         domus_peer_finish(peer);
         if (i == 0)
             expect_text_and_end("<8:6 32015\n<end>");
@@ -332,7 +332,7 @@ DOMT_TEST(a_truncated_stream_is_an_error)
     }
     /* the connection ends between two messages, without "<end>" */
     begin_with_pipeline(&sealed, NULL);
-    domt_pipe_peer_say(peer, "<7:Q drop\n");
+    domt_pipe_peer_send_text(peer, "<7:Q drop\n");
     domus_peer_finish(peer);
     expect_text_and_end("<8:dropped\n<12:wrong EPIPE\n<end>");
     domt_pipe_end_kit();
@@ -403,7 +403,7 @@ static void send_request_on_new_connection(const char *request)
     domus_peer *asker = domt_pipe_connect_peer();
     memset(results, 1, sizeof results);
     body.number = 0;
-    domt_pipe_peer_say(asker, request);
+    domt_pipe_peer_send_text(asker, request);
     domt_pipe_run_kit();
     domus_peer_close(asker);
 }
@@ -418,7 +418,7 @@ static void expect_results_of_request(int checked, int opened, int again, int an
 
 #define GET(path) "GET /" path " HTTP/1.1\r\nHost: a\r\n\r\n"
 
-DOMT_TEST(the_rest_is_opened_once_behind_a_request_that_is_alone)
+DOMT_TEST(rest_of_the_bytes_is_opened_once_by_a_request_alone)
 {
     (void)domt_pipes_new_kit(NULL, &service, 1);
 
@@ -442,7 +442,7 @@ DOMT_TEST(the_rest_is_opened_once_behind_a_request_that_is_alone)
     expect_results_of_request(-EPERM, -EPERM, -EPERM, -EPERM);
     send_request_on_new_connection("POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nb");
     expect_results_of_request(0, 0, -EBUSY, -EALREADY);
-    domt_pipe_close_peer_and_end(peer);
+    domt_pipe_close_peer_and_end_kit(peer);
 }
 
 DOMT_SUITE(60)

@@ -20,7 +20,7 @@
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
-static int reply_any(domus_stack *stack, void *self, const void *payload)
+static int reply_with_text_any(domus_stack *stack, void *self, const void *payload)
 {
     domus_packet packet;
     int error = domus_slice_copy("any", 3, &packet.bytes);
@@ -29,12 +29,13 @@ static int reply_any(domus_stack *stack, void *self, const void *payload)
 
 DOMT_TEST(row_without_type_takes_all_other_messages)
 {
-    const domus_on_peer rows[] = {domt_pipe_plain.on_peer[0], {.type = NULL, .handle = reply_any}};
+    const domus_on_peer rows[] = {domt_pipe_plain.on_peer[0],
+                                  {.type = NULL, .handle = reply_with_text_any}};
     domus_behaviour behaviour = domt_pipe_plain;
     behaviour.on_peer = rows;
     domus_peer *peer = domt_pipe_begin_kit(NULL, &behaviour, 1);
-    domt_pipe_peer_say_and_hear(peer, "now 0 a\n?now 0 b\nfar 1 c\n?x\n", "a\nany\nc\nany\n");
-    domt_pipe_close_peer_and_end(peer);
+    domt_pipe_peer_send_and_expect(peer, "now 0 a\n?now 0 b\nfar 1 c\n?x\n", "a\nany\nc\nany\n");
+    domt_pipe_close_peer_and_end_kit(peer);
 }
 
 static uint32_t give_no_marks(const void *payload)
@@ -52,13 +53,13 @@ DOMT_TEST(a_row_has_its_own_marks_and_not_those_of_messages)
     behaviour.on_peer = rows;
     domus_peer *peer = domt_pipe_begin_kit(NULL, &behaviour, 1);
 
-    domt_pipe_peer_say(peer, "sleep 10 a\nsleep 10 b\nnow 0 c\n");
+    domt_pipe_peer_send_text(peer, "sleep 10 a\nsleep 10 b\nnow 0 c\n");
     domt_pipe_pass_time(5 * MS);
     ck_assert_uint_eq(domt_pipes_now.begun, 1);
     domt_pipe_pass_time(10 * MS);
     ck_assert_uint_eq(domt_pipes_now.begun, 2);
-    domt_pipe_peer_hear(peer, "a\nb\nc\n");
-    domt_pipe_peer_say(peer, "sleep 10 d\n");
+    domt_pipe_peer_expect_text(peer, "a\nb\nc\n");
+    domt_pipe_peer_send_text(peer, "sleep 10 d\n");
     domt_pipe_pass_time(5 * MS);
     domus_peer_reset(peer);
     domt_pipe_pass_time(10 * MS);
@@ -87,18 +88,18 @@ static void check_end_behind_request_alone(uint32_t marks, const char *text, uin
     domus_peer *peer = domt_pipe_begin_kit(NULL, &behaviour, 1);
 
     ends_heard = 0;
-    domt_pipe_peer_say(peer, text);
+    domt_pipe_peer_send_text(peer, text);
     domus_peer_finish(peer);
     domt_pipe_pass_time(50 * MS);
     ck_assert_uint_eq(ends_heard, heard_early);
     /* on_end of this service closes nothing, so all answers still come. */
-    domt_pipe_peer_hear(peer, strchr(text, 'b') != NULL ? "a\nb\n" : "a\n");
+    domt_pipe_peer_expect_text(peer, strchr(text, 'b') != NULL ? "a\nb\n" : "a\n");
     domt_pipe_pass_time(50 * MS);
     ck_assert_uint_eq(ends_heard, heard);
-    domt_pipe_close_peer_and_end(peer);
+    domt_pipe_close_peer_and_end_kit(peer);
 }
 
-DOMT_TEST(a_request_alone_may_hear_of_the_end_before_what_is_behind_it)
+DOMT_TEST(request_alone_may_hear_of_fin_before_what_is_behind_it)
 {
     check_end_behind_request_alone(DOMUS_ALONE, "sleep 100 a\nnow 0 b\n", 0, 1);
     check_end_behind_request_alone(DOMUS_ALONE | DOMUS_HEARS_END, "sleep 100 a\nnow 0 b\n", 1, 2);
@@ -121,7 +122,7 @@ static void check_conversations_end_at_fin(uint32_t marks, const char *text, boo
     domus_peer *peer = domt_pipe_begin_kit(NULL, &behaviour, 1);
 
     ends_heard = 0;
-    domt_pipe_peer_say(peer, text);
+    domt_pipe_peer_send_text(peer, text);
     domt_pipe_pass_time(10 * MS);
     ck_assert_uint_eq(domt_pipes_now.closed, 0);
     domus_peer_finish(peer);
@@ -131,10 +132,10 @@ static void check_conversations_end_at_fin(uint32_t marks, const char *text, boo
     ck_assert_uint_eq(domt_pipes_now.begun, 1);
     ck_assert_uint_eq(ends_heard, 0);
     ck_assert(domus_peer_has_end(peer));
-    domt_pipe_close_peer_and_end(peer);
+    domt_pipe_close_peer_and_end_kit(peer);
 }
 
-DOMT_TEST(a_request_alone_may_end_with_its_peer)
+DOMT_TEST(request_alone_may_end_when_its_peer_finishes)
 {
     const uint32_t marks = DOMUS_ALONE | DOMUS_ENDS_WITH_PEER;
     check_conversations_end_at_fin(marks, "sleep 100 a\n", false);
@@ -194,9 +195,9 @@ DOMT_TEST(sequences_answer_in_the_order_of_requests)
     domus_behaviour behaviour = make_behaviour_with_rows(rows);
     domus_peer *peer = domt_pipe_begin_kit(NULL, &behaviour, 1);
 
-    domt_pipe_peer_say_and_hear(peer, "x 9 a\nx 1 b\nx 0 c\nferr 0 d\nx 3 e\n",
-                                "a\nb\nc\nerror EBADMSG\ne\n");
-    domt_pipe_peer_say(peer, "x 9 f\nx 1 g\n");
+    domt_pipe_peer_send_and_expect(peer, "x 9 a\nx 1 b\nx 0 c\nferr 0 d\nx 3 e\n",
+                                   "a\nb\nc\nerror EBADMSG\ne\n");
+    domt_pipe_peer_send_text(peer, "x 9 f\nx 1 g\n");
     domt_pipe_pass_time(7 * MS);
     domus_peer_reset(peer);
     domt_pipe_pass_time(SECOND);
@@ -213,13 +214,13 @@ DOMT_TEST(sequences_have_the_marks_of_their_rows)
     domus_behaviour behaviour = make_behaviour_with_rows(rows);
     domus_peer *peer = domt_pipe_begin_kit(NULL, &behaviour, 1);
 
-    domt_pipe_peer_say(peer, "x 0 a\nx 0 b\n");
+    domt_pipe_peer_send_text(peer, "x 0 a\nx 0 b\n");
     domt_pipe_pass_time(7 * MS);
     ck_assert_uint_eq(ended, 0);
-    domt_pipe_peer_hear(peer, "a\n");
+    domt_pipe_peer_expect_text(peer, "a\n");
     ck_assert_uint_eq(ended, 1);
-    domt_pipe_peer_hear(peer, "b\n");
-    domt_pipe_peer_say(peer, "x 0 c\n");
+    domt_pipe_peer_expect_text(peer, "b\n");
+    domt_pipe_peer_send_text(peer, "x 0 c\n");
     domt_pipe_pass_time(7 * MS);
     domus_peer_reset(peer);
     domt_pipe_pass_time(SECOND);
@@ -234,25 +235,25 @@ DOMT_TEST(sequences_have_the_marks_of_their_rows)
 DOMT_TEST(requests_behind_one_that_hangs_have_a_limit)
 {
     enum { MOST = 65536, MORE = 100 };
-    domus_peer *peer = domt_pipe_begin_with_pipeline(&domt_pipe_by_id);
+    domus_peer *peer = domt_pipe_begin_kit_with_pipeline(&domt_pipe_by_id);
     char text[64];
 
-    domt_pipe_peer_say(peer, "0:sleep 60000 a\n");
+    domt_pipe_peer_send_text(peer, "0:sleep 60000 a\n");
     for (uint32_t i = 1; i < MOST + MORE; i++) {
-        domt_pipe_peer_say(peer, "1:now 0 b\n");
+        domt_pipe_peer_send_text(peer, "1:now 0 b\n");
         if (i % 1000 == 0)
             domt_pipe_run_kit();
     }
     domt_pipe_pass_time(SECOND);
     ck_assert_uint_eq(domt_pipes_now.begun, MOST);
     for (uint32_t i = 1; i < MOST; i++)
-        domt_pipe_peer_hear(peer, "1:b\n");
+        domt_pipe_peer_expect_text(peer, "1:b\n");
     snprintf(text, sizeof text, "0:a\n1:b\n");
     ck_assert_int_eq(domus_peer_expect(peer, text, strlen(text), 120 * SECOND), 0);
     for (uint32_t i = 1; i < MORE; i++)
-        domt_pipe_peer_hear(peer, "1:b\n");
+        domt_pipe_peer_expect_text(peer, "1:b\n");
     ck_assert_uint_eq(domt_pipes_now.begun, MOST + MORE);
-    domt_pipe_close_peer_and_end(peer);
+    domt_pipe_close_peer_and_end_kit(peer);
 }
 
 /* --- large answers ---------------------------------------------------------------------------- */
@@ -270,14 +271,14 @@ DOMT_TEST(huge_answers_of_channel_come_whole)
     for (size_t i = 0; i < DOMT_PIPE_HUGE; i++)
         huge[i] = (char)('a' + i / 1000 % 26);
     memcpy(huge + DOMT_PIPE_HUGE, "\n", 2);
-    domt_pipe_peer_say_and_hear(peer, "now 0 huge\nnow 0 a\n", huge);
-    domt_pipe_peer_hear(peer, "a\n");
-    domt_pipe_peer_say_and_hear(peer, "sleep 20 b\nnow 0 huge\nfar 1 huge\nnow 0 c\n", "b\n");
-    domt_pipe_peer_hear(peer, huge);
-    domt_pipe_peer_hear(peer, huge);
-    domt_pipe_peer_hear(peer, "c\n");
+    domt_pipe_peer_send_and_expect(peer, "now 0 huge\nnow 0 a\n", huge);
+    domt_pipe_peer_expect_text(peer, "a\n");
+    domt_pipe_peer_send_and_expect(peer, "sleep 20 b\nnow 0 huge\nfar 1 huge\nnow 0 c\n", "b\n");
+    domt_pipe_peer_expect_text(peer, huge);
+    domt_pipe_peer_expect_text(peer, huge);
+    domt_pipe_peer_expect_text(peer, "c\n");
     free(huge);
-    domt_pipe_close_peer_and_end(peer);
+    domt_pipe_close_peer_and_end_kit(peer);
 }
 
 /* --- a stage that counts how often it is checked ---------------------------------------------- */
@@ -291,7 +292,7 @@ static int count_check_of_options(const void *options)
     return *(const int *)options;
 }
 
-static int decode_to_one_mark(domus_wire *wire, void *state, const char *bytes, size_t size)
+static int decode_to_exclamation_mark(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
     return domus_wire_append(wire, "!", 1) == 0 ? (int)size : -ENOMEM;
 }
@@ -304,7 +305,7 @@ static int encode_nothing(domus_wire *wire, void *state, uint64_t id, const domu
 
 static const domus_stage stage = {.name = "checked",
                                   .check = count_check_of_options,
-                                  .decode = decode_to_one_mark,
+                                  .decode = decode_to_exclamation_mark,
                                   .encode = encode_nothing};
 
 static const int right = 0, wrong = -EDOM, odd = 1;
@@ -406,7 +407,7 @@ DOMT_TEST(a_pipeline_is_not_checked_for_each_channel)
     ck_assert_uint_ge(made, 1);
     for (int i = 0; i < 10; i++) {
         domus_peer *peer = domt_pipe_connect_peer();
-        domt_pipe_peer_say_and_hear(peer, "a", "!");
+        domt_pipe_peer_send_and_expect(peer, "a", "!");
         domus_peer_close(peer);
     }
     ck_assert_uint_eq(atomic_load(&checks), made);
@@ -432,12 +433,12 @@ static const domus_behaviour changing = {.name = "changing",
 static const domus_behaviour changing_raw = {
     .name = "changing raw", .kind = DOMUS_CHANNELS, .on_open = {change_behaviour_on_open, 0}};
 
-DOMT_TEST(a_channel_keeps_to_messages_or_to_bytes)
+DOMT_TEST(become_keeps_a_channel_to_messages_or_to_bytes)
 {
     make_kit_that_listens(&changing, 0);
     domus_peer *peer = domt_pipe_connect_peer();
 
-    domt_pipe_peer_say_and_hear(peer, "a", "!");
+    domt_pipe_peer_send_and_expect(peer, "a", "!");
     ck_assert_int_eq(become_raw, -EINVAL);
     ck_assert_int_eq(become_right, 0);
     domt_pipe_free_kit();

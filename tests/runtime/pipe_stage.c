@@ -25,7 +25,7 @@ const domus_type domt_note_type = PACKET_TYPE("note");
 
 static const domt_pipe_options no_options;
 
-static int open_pipe(domus_wire *wire, void *state, const void *options_)
+static int open_pipe_stage(domus_wire *wire, void *state, const void *options_)
 {
     const domt_pipe_options *options = options_ != NULL ? options_ : &no_options;
     *(const domt_pipe_options **)state = options;
@@ -33,7 +33,7 @@ static int open_pipe(domus_wire *wire, void *state, const void *options_)
                                   : 0;
 }
 
-static int decode_pipe(domus_wire *wire, void *state, const char *bytes, size_t size)
+static int decode_line_by_pipe_stage(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
     const domt_pipe_options *options = *(const domt_pipe_options **)state;
     const char *end = memchr(bytes, '\n', size);
@@ -89,8 +89,8 @@ static int append_huge_answer(domus_wire *wire)
     return error;
 }
 
-static int encode_pipe(domus_wire *wire, void *state, uint64_t id, const domus_type *type,
-                       const void *payload)
+static int encode_line_by_pipe_stage(domus_wire *wire, void *state, uint64_t id,
+                                     const domus_type *type, const void *payload)
 {
     const domus_packet *packet = payload;
     int error = append_id_of_message(wire, state, id);
@@ -105,8 +105,8 @@ static int encode_pipe(domus_wire *wire, void *state, uint64_t id, const domus_t
     return error != 0 ? error : domus_wire_append(wire, "\n", 1);
 }
 
-static int fail_pipe(domus_wire *wire, void *state, uint64_t id, const domus_type *request,
-                     int error)
+static int encode_failure_by_pipe_stage(domus_wire *wire, void *state, uint64_t id,
+                                        const domus_type *request, int error)
 {
     int result = append_id_of_message(wire, state, id);
 
@@ -120,10 +120,10 @@ static int fail_pipe(domus_wire *wire, void *state, uint64_t id, const domus_typ
 
 const domus_stage domt_pipe_stage = {.name = "pipe",
                                      .state_size = sizeof(const domt_pipe_options *),
-                                     .open = open_pipe,
-                                     .decode = decode_pipe,
-                                     .encode = encode_pipe,
-                                     .fail = fail_pipe};
+                                     .open = open_pipe_stage,
+                                     .decode = decode_line_by_pipe_stage,
+                                     .encode = encode_line_by_pipe_stage,
+                                     .fail = encode_failure_by_pipe_stage};
 
 static const domt_pipe_options with_ids = {.has_ids = true};
 const domus_pipeline domt_pipe_by_id = {
@@ -145,7 +145,7 @@ domus_peer *domt_pipe_begin_kit(const domus_config *config, const domus_behaviou
     return domt_pipes_connect_peer(domt_pipes_new_kit(config, behaviour, seed));
 }
 
-domus_peer *domt_pipe_begin_with_pipeline(const domus_pipeline *pipeline)
+domus_peer *domt_pipe_begin_kit_with_pipeline(const domus_pipeline *pipeline)
 {
     /* static, because the kit uses the behaviour until it is freed */
     static domus_behaviour behaviour;
@@ -166,20 +166,20 @@ domus_peer *domt_pipe_connect_peer(void)
     return domt_pipes_connect_peer(domt_pipe_kit);
 }
 
-void domt_pipe_peer_say(domus_peer *peer, const char *text)
+void domt_pipe_peer_send_text(domus_peer *peer, const char *text)
 {
     domt_kit_peer_send(peer, text);
 }
 
-void domt_pipe_peer_hear(domus_peer *peer, const char *text)
+void domt_pipe_peer_expect_text(domus_peer *peer, const char *text)
 {
     domt_kit_peer_expect(domt_pipe_kit, peer, text);
 }
 
-void domt_pipe_peer_say_and_hear(domus_peer *peer, const char *said, const char *heard)
+void domt_pipe_peer_send_and_expect(domus_peer *peer, const char *said, const char *heard)
 {
-    domt_pipe_peer_say(peer, said);
-    domt_pipe_peer_hear(peer, heard);
+    domt_pipe_peer_send_text(peer, said);
+    domt_pipe_peer_expect_text(peer, heard);
 }
 
 void domt_pipe_run_kit(void)
@@ -202,23 +202,23 @@ void domt_pipe_end_kit(void)
     domt_pipes_end_kit(domt_pipe_kit);
 }
 
-void domt_pipe_close_peer_and_end(domus_peer *peer)
+void domt_pipe_close_peer_and_end_kit(domus_peer *peer)
 {
     domus_peer_close(peer);
     domt_pipe_end_kit();
 }
 
-void domt_pipe_finish_peer_and_end(domus_peer *peer)
+void domt_pipe_finish_peer_and_end_kit(domus_peer *peer)
 {
     domus_peer_finish(peer);
     ck_assert_int_eq(domus_peer_expect_end(peer, DOMT_PIPE_SECOND), 0);
     domt_pipe_end_kit();
 }
 
-void domt_pipe_expect_end_and_close(domus_peer *peer)
+void domt_pipe_expect_end_and_end_kit(domus_peer *peer)
 {
     ck_assert_int_eq(domus_peer_expect_end(peer, DOMT_PIPE_SECOND), 0);
-    domt_pipe_close_peer_and_end(peer);
+    domt_pipe_close_peer_and_end_kit(peer);
 }
 
 void domt_pipe_free_kit(void)

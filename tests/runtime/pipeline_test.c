@@ -125,12 +125,12 @@ static void spawn_all_askers(domus_system *system, domus_address to, uint64_t ti
     }
 }
 
-static domus_system *start_system_that_is_asked(void)
+static domus_system *start_system_with_line_server(void)
 {
     domus_config config = domt_config_of_threads(3);
     domt_asked = domt_answered = domt_failed = domt_wrong = 0;
     domus_system *system = domt_start_system(&config);
-    served = domt_serve_channels(system, &domt_line_server);
+    served = domt_serve_channel_at_any_port(system, &domt_line_server);
     return system;
 }
 
@@ -152,7 +152,7 @@ static domus_address open_pool_of_lines(domus_system *system, bool per_thread)
 
 static void check_asks_through_pool(bool per_thread)
 {
-    domus_system *system = start_system_that_is_asked();
+    domus_system *system = start_system_with_line_server();
 
     spawn_all_askers(system, open_pool_of_lines(system, per_thread), 0);
     DOMT_WAIT_FOR(60, atomic_load(&domt_answered) + atomic_load(&domt_failed) +
@@ -371,7 +371,7 @@ static void check_long_body_in_pieces(const domus_type *type)
                  << 20;
     atomic_store(&done, 0);
     domus_system *system = domt_start_system(&config);
-    served = domt_serve_channels(system, &domt_stream_service);
+    served = domt_serve_channel_at_any_port(system, &domt_stream_service);
     (void)domus_endpoint_text(&served, text, sizeof text);
     ck_assert_int_eq(domus_outside_pool_open(system, text, &options, &pool), 0);
     writer = domt_spawn(system, 1, &asker, NULL);

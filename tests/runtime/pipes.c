@@ -51,7 +51,7 @@ static pipe_request parse_request(domus_slice line)
     return made;
 }
 
-static bool is_request_how(const pipe_request *asked, const char *how)
+static bool is_request_of_mode(const pipe_request *asked, const char *how)
 {
     return strcmp(asked->how, how) == 0;
 }
@@ -84,9 +84,9 @@ static int on_packet_answer_as_helper(domus_stack *stack, void *self, const void
 
     domt_pipes_now.helped++;
     domt_pipes_now.deadline_ns = domus_deadline_ns(stack);
-    if (is_request_how(&asked, "ferr"))
+    if (is_request_of_mode(&asked, "ferr"))
         return -EBADMSG;
-    if (is_request_how(&asked, "fhang"))
+    if (is_request_of_mode(&asked, "fhang"))
         return domus_sleep(stack, 3600 * DOMT_PIPE_SECOND, answer_after_sleep);
     *(helper_frame *)domus_frame(stack) = (helper_frame){asked.text};
     if (asked.wait_ns != 0)
@@ -146,7 +146,7 @@ static int keep_ask_until_timer(domus_stack *stack, const pipe_request *asked, d
     kept_ask *ask = calloc(1, sizeof *ask);
 
     ck_assert_ptr_nonnull(ask);
-    *ask = (kept_ask){.kept = kept, .is_forwarded = is_request_how(asked, "kffar")};
+    *ask = (kept_ask){.kept = kept, .is_forwarded = is_request_of_mode(asked, "kffar")};
     int error = domus_slice_keep(asked->text, &ask->text);
     if (error == 0)
         error = domus_after(stack, asked->wait_ns, &wake_type, &ask, NULL);
@@ -155,14 +155,14 @@ static int keep_ask_until_timer(domus_stack *stack, const pipe_request *asked, d
     return error;
 }
 
-static int keep_ask_by_request(domus_stack *stack, const pipe_request *asked)
+static int keep_ask_as_request_says(domus_stack *stack, const pipe_request *asked)
 {
     domus_kept kept;
     int error = domus_keep(stack, &kept);
 
     if (error != 0)
         return error;
-    if (is_request_how(asked, "kfwd"))
+    if (is_request_of_mode(asked, "kfwd"))
         error = domus_kept_forward(stack, kept, domt_pipes_now.near);
     else
         error = keep_ask_until_timer(stack, asked, kept);
@@ -185,7 +185,7 @@ static int answer_request_after_sleep(domus_stack *stack, void *self, const domu
         return answer->error;
     }
     domt_pipes_now.resumed++;
-    if (frame != NULL && is_request_how(&frame->asked, "late"))
+    if (frame != NULL && is_request_of_mode(&frame->asked, "late"))
         return -EBADMSG;
     if (frame != NULL)
         return reply_with_slice(stack, frame->asked.text);
@@ -216,7 +216,7 @@ static int ask_helper(domus_stack *stack, const domus_packet *packet, domus_addr
 static int reply_with_odd_answer(domus_stack *stack, const pipe_request *asked)
 {
     domus_packet answer;
-    bool is_line = is_request_how(asked, "line");
+    bool is_line = is_request_of_mode(asked, "line");
     int error = is_line ? domus_slice_copy("two\nlines", 9, &answer.bytes)
                         : domus_slice_keep(asked->text, &answer.bytes);
     return error != 0 ? error
@@ -224,14 +224,14 @@ static int reply_with_odd_answer(domus_stack *stack, const pipe_request *asked)
 }
 
 /* End the channel as the request says, and check that the request stays readable. */
-static int end_channel_by_request(domus_stack *stack, const pipe_request *asked)
+static int end_channel_as_request_says(domus_stack *stack, const pipe_request *asked)
 {
     domus_channel *channel = domus_channel_running(stack);
     domus_slice kept;
 
-    if (is_request_how(asked, "reset"))
+    if (is_request_of_mode(asked, "reset"))
         (void)domus_channel_reset(stack, channel, -ECONNABORTED);
-    else if (is_request_how(asked, "close"))
+    else if (is_request_of_mode(asked, "close"))
         (void)domus_channel_close(stack, channel);
     else
         (void)domus_channel_finish(stack, channel);
@@ -248,19 +248,19 @@ static int answer_request_at_once(domus_stack *stack, const domus_packet *packet
 {
     domus_packet answer;
 
-    if (is_request_how(asked, "now"))
+    if (is_request_of_mode(asked, "now"))
         return reply_with_slice(stack, asked->text);
-    if (is_request_how(asked, "slice")) {
+    if (is_request_of_mode(asked, "slice")) {
         int error = domus_slice_keep(asked->text, &answer.bytes);
         return error != 0 ? error : domus_reply(stack, &domus_packet_type, &answer);
     }
-    if (is_request_how(asked, "twice")) {
+    if (is_request_of_mode(asked, "twice")) {
         int error = reply_with_slice(stack, asked->text);
         if (error == 0)
             ck_assert_int_eq(domus_fail(stack, -EDOM), -EALREADY);
         return error;
     }
-    if (is_request_how(asked, "take")) {
+    if (is_request_of_mode(asked, "take")) {
         int error = domus_take(stack);
         if (error != 0)
             return error;
@@ -270,23 +270,23 @@ static int answer_request_at_once(domus_stack *stack, const domus_packet *packet
         answer.bytes = asked->text;
         return domus_reply(stack, &domus_packet_type, &answer);
     }
-    if (is_request_how(asked, "both")) {
+    if (is_request_of_mode(asked, "both")) {
         int error = domus_forward(stack, (domus_address){NULL, 0});
         ck_assert_int_ne(error, 0);
         return reply_with_slice(stack, asked->text);
     }
-    if (is_request_how(asked, "stash")) {
+    if (is_request_of_mode(asked, "stash")) {
         ck_assert_int_eq(domus_stash(stack), -EOPNOTSUPP);
         return reply_with_slice(stack, asked->text);
     }
-    if (is_request_how(asked, "odd") || is_request_how(asked, "line"))
+    if (is_request_of_mode(asked, "odd") || is_request_of_mode(asked, "line"))
         return reply_with_odd_answer(stack, asked);
-    if (is_request_how(asked, "reset") || is_request_how(asked, "close") ||
-        is_request_how(asked, "finish"))
-        return end_channel_by_request(stack, asked);
-    if (is_request_how(asked, "err"))
+    if (is_request_of_mode(asked, "reset") || is_request_of_mode(asked, "close") ||
+        is_request_of_mode(asked, "finish"))
+        return end_channel_as_request_says(stack, asked);
+    if (is_request_of_mode(asked, "err"))
         return -EBADMSG;
-    if (is_request_how(asked, "fail"))
+    if (is_request_of_mode(asked, "fail"))
         return domus_fail(stack, -EPERM);
     (void)packet;
     return 0; /* `none`: the handler returns without an answer */
@@ -302,24 +302,24 @@ static int on_request_answer(domus_stack *stack, void *self, const void *payload
     ck_assert(domus_sender(stack).house == domus_self(stack).house);
     if (frame != NULL)
         *frame = (pipe_frame){asked};
-    if (is_request_how(&asked, "sleep") || is_request_how(&asked, "late"))
+    if (is_request_of_mode(&asked, "sleep") || is_request_of_mode(&asked, "late"))
         return domus_sleep(stack, asked.wait_ns, answer_request_after_sleep);
-    if (is_request_how(&asked, "hang"))
+    if (is_request_of_mode(&asked, "hang"))
         return domus_sleep(stack, 3600 * DOMT_PIPE_SECOND, answer_request_after_sleep);
-    if (is_request_how(&asked, "near"))
+    if (is_request_of_mode(&asked, "near"))
         return ask_helper(stack, packet, domt_pipes_now.near);
-    if (is_request_how(&asked, "far"))
+    if (is_request_of_mode(&asked, "far"))
         return ask_helper(stack, packet, domt_pipes_now.far);
-    if (is_request_how(&asked, "fnear") || is_request_how(&asked, "ferr"))
+    if (is_request_of_mode(&asked, "fnear") || is_request_of_mode(&asked, "ferr"))
         return domus_forward(stack, domt_pipes_now.near);
-    if (is_request_how(&asked, "ffar") || is_request_how(&asked, "fhang"))
+    if (is_request_of_mode(&asked, "ffar") || is_request_of_mode(&asked, "fhang"))
         return domus_forward(stack, domt_pipes_now.far);
     if (strncmp(asked.how, "k", 1) == 0)
-        return keep_ask_by_request(stack, &asked);
+        return keep_ask_as_request_says(stack, &asked);
     return answer_request_at_once(stack, packet, &asked);
 }
 
-static int on_note_handle(domus_stack *stack, void *self, const void *payload)
+static int on_note_handle_as_text_says(domus_stack *stack, void *self, const void *payload)
 {
     domus_slice line = ((const domus_packet *)payload)->bytes;
     domus_message *message;
@@ -382,7 +382,7 @@ const domus_pipeline domt_pipe_pipeline = {
     (const domus_on_peer[])                                                                        \
     {                                                                                              \
         {&domus_packet_type, on_request_answer, frame, 0, marks_of_line},                          \
-            {&domt_note_type, on_note_handle, 0, 0, NULL}, {.type = NULL},                         \
+            {&domt_note_type, on_note_handle_as_text_says, 0, 0, NULL}, {.type = NULL},            \
     }
 static const domus_on woken[] = {{&wake_type, on_wake_answer_kept_ask, 0}, {0}};
 

@@ -115,20 +115,20 @@ domus_system *domt_pipe_system_of_kit(void);
 domus_peer *domt_pipe_begin_kit(const domus_config *config, const domus_behaviour *behaviour,
                                 uint64_t seed);
 /* a kit whose behaviour is domt_pipe_framed with this pipeline */
-domus_peer *domt_pipe_begin_with_pipeline(const domus_pipeline *pipeline);
+domus_peer *domt_pipe_begin_kit_with_pipeline(const domus_pipeline *pipeline);
 domus_peer *domt_pipe_connect_peer(void);
 
 /* Returns a configuration as domt_pipes_make_config() fills it in. */
 domus_config domt_pipe_default_config(void);
 
 /* Let the peer send this text. */
-void domt_pipe_peer_say(domus_peer *peer, const char *text);
+void domt_pipe_peer_send_text(domus_peer *peer, const char *text);
 
 /* Check that exactly this text comes next to the peer. */
-void domt_pipe_peer_hear(domus_peer *peer, const char *text);
+void domt_pipe_peer_expect_text(domus_peer *peer, const char *text);
 
 /* Let the peer send `said`, and check that exactly `heard` comes next. */
-void domt_pipe_peer_say_and_hear(domus_peer *peer, const char *said, const char *heard);
+void domt_pipe_peer_send_and_expect(domus_peer *peer, const char *said, const char *heard);
 
 /* Run the newest kit until nothing is left to do now. */
 void domt_pipe_run_kit(void);
@@ -143,13 +143,13 @@ void domt_pipe_stop_channel(void);
 void domt_pipe_end_kit(void);
 
 /* Let the peer close its connection, and end the newest kit. */
-void domt_pipe_close_peer_and_end(domus_peer *peer);
+void domt_pipe_close_peer_and_end_kit(domus_peer *peer);
 
 /* Let the peer send FIN, check that its connection then ends, and end the newest kit. */
-void domt_pipe_finish_peer_and_end(domus_peer *peer);
+void domt_pipe_finish_peer_and_end_kit(domus_peer *peer);
 
 /* Check that the peer's connection ends, let the peer close it, and end the newest kit. */
-void domt_pipe_expect_end_and_close(domus_peer *peer);
+void domt_pipe_expect_end_and_end_kit(domus_peer *peer);
 
 /* Stop the system of the newest kit and free the kit, without the checks of domt_pipes_end_kit();
  * for kits with channels of other services. */

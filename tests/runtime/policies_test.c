@@ -88,7 +88,7 @@ static void spend_energy_in_turn(domt_stand *stand, domus_runner *runner, domt_j
 }
 
 /* Call one runner alone: set the runner's flag, and then tell the policy. */
-static void call_one_runner(producer *self)
+static void call_random_runner(producer *self)
 {
     uint32_t number = (uint32_t)domi_random_below(&self->random, self->storm->runners);
     atomic_store(&domt_stand_runner(self->stand, number)->called, true);
@@ -108,7 +108,7 @@ static void put_burst_of_jobs(producer *self)
         domt_job_put_central(self->stand, job);
     }
     if (self->storm->calls && domi_random_below(&self->random, 4) == 0)
-        call_one_runner(self);
+        call_random_runner(self);
 }
 
 /* Wait until all jobs of a producer are idle. Returns false if they are not in time. */
@@ -202,30 +202,37 @@ static void run_storms_with_all_policies(storm plan)
 
 DOMT_TEST(each_put_of_a_flood_is_taken_once)
 {
-    run_storms_with_all_policies(
-        (storm){.jobs = 2000, .rounds = domt_more_if_long(DOMT_SCALE(200, 20)), .burst = 400});
+    run_storms_with_all_policies((storm){
+        .jobs = 2000, .rounds = domt_tenfold_if_tests_are_long(DOMT_SCALE(200, 20)), .burst = 400});
 }
 
 DOMT_TEST(parked_runners_wake_for_each_put)
 {
-    run_storms_with_all_policies((storm){
-        .jobs = 16, .rounds = domt_more_if_long(DOMT_SCALE(600, 100)), .burst = 6, .waits = true});
+    run_storms_with_all_policies(
+        (storm){.jobs = 16,
+                .rounds = domt_tenfold_if_tests_are_long(DOMT_SCALE(600, 100)),
+                .burst = 6,
+                .waits = true});
 }
 
 /* Only one job is put at a time, so a lost wake-up is not made good by a second put. */
 DOMT_TEST(a_parked_runner_wakes_for_a_single_put)
 {
-    run_storms_with_all_policies((storm){
-        .jobs = 2, .rounds = domt_more_if_long(DOMT_SCALE(2000, 150)), .burst = 1, .waits = true});
+    run_storms_with_all_policies(
+        (storm){.jobs = 2,
+                .rounds = domt_tenfold_if_tests_are_long(DOMT_SCALE(2000, 150)),
+                .burst = 1,
+                .waits = true});
 }
 
-DOMT_TEST(called_runners_lose_nothing)
+DOMT_TEST(runners_that_are_called_at_random_lose_no_job)
 {
-    run_storms_with_all_policies((storm){.jobs = 16,
-                                         .rounds = domt_more_if_long(DOMT_SCALE(500, 80)),
-                                         .burst = 6,
-                                         .waits = true,
-                                         .calls = true});
+    run_storms_with_all_policies(
+        (storm){.jobs = 16,
+                .rounds = domt_tenfold_if_tests_are_long(DOMT_SCALE(500, 80)),
+                .burst = 6,
+                .waits = true,
+                .calls = true});
 }
 
 /* --- a turn that puts many -------------------------------------------------------------------- */
@@ -301,7 +308,7 @@ static void check_other_runners_help(const domus_policy *policy, uint32_t runner
 {
     domt_stand stand;
 
-    uint32_t rounds = domt_more_if_long(DOMT_SCALE(100, 20));
+    uint32_t rounds = domt_tenfold_if_tests_are_long(DOMT_SCALE(100, 20));
 
     domt_stand_make_pool(&stand, policy, runners, 1 + HELPED, 1);
     stand.turn = put_jobs_and_wait_for_help_in_turn;
@@ -339,7 +346,7 @@ static void call_runners_again_and_again(const domus_policy *policy, uint32_t ru
 {
     domt_stand stand;
     domi_random random;
-    uint32_t rounds = domt_more_if_long(DOMT_SCALE(2000, 150));
+    uint32_t rounds = domt_tenfold_if_tests_are_long(DOMT_SCALE(2000, 150));
 
     domi_random_init(&random, runners);
     domt_stand_make_pool(&stand, policy, runners, 1, 1);
@@ -361,7 +368,7 @@ static void call_runners_again_and_again(const domus_policy *policy, uint32_t ru
     domt_stand_free_pool(&stand);
 }
 
-DOMT_TEST(call_lets_each_runner_return)
+DOMT_TEST(call_makes_each_waiting_runner_return)
 {
     for (size_t p = 0; p < DOMT_POLICIES; p++) {
         for (size_t c = 0; c < COUNTS; c++)

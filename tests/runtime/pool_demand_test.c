@@ -36,7 +36,7 @@ DOMT_TEST(a_connection_is_made_when_it_is_needed)
     for (uint64_t i = 0; i < 3; i++) {
         domt_pool_ask_line("a");
         domus_peer *peer = domt_pool_accept_connection(listener);
-        domt_pool_expect_sent(peer, "a\n");
+        domt_pool_expect_service_got(peer, "a\n");
         domt_pool_service_send(peer, "1\n");
         domus_peer_finish(peer);
         domt_pool_expect_answer("1");
@@ -60,18 +60,18 @@ DOMT_TEST(an_ask_waits_for_any_connection_with_room)
     domt_pool_expect_error(-ENOBUFS);
     domus_peer *one = domt_pool_accept_connection(listener),
                *two = domt_pool_accept_connection(listener);
-    domt_pool_expect_sent(one, "a\n");
-    domt_pool_expect_sent(two, "b\n");
+    domt_pool_expect_service_got(one, "a\n");
+    domt_pool_expect_service_got(two, "b\n");
     ck_assert_uint_eq(domt_pool_ask_status().waiting, 1);
     domt_pool_service_send(two, "2\n"); /* the service at the first connection is slow */
     domt_pool_expect_answer("2");
-    domt_pool_expect_sent(two, "c\n");
+    domt_pool_expect_service_got(two, "c\n");
     ck_assert_uint_eq(domt_pool_ask_status().waiting, 0);
     domt_pool_ask_line("f");
     ck_assert_uint_eq(domt_pool_ask_status().waiting, 1);
     ck_assert_uint_eq(domt_pool_ask_status().under_way, 2);
     domt_pool_answer_and_expect(one, "1");
-    domt_pool_expect_sent(one, "f\n");
+    domt_pool_expect_service_got(one, "f\n");
     domt_pool_service_send(two, "3\n");
     domt_pool_service_send(one, "6\n");
     domt_pool_expect_answer("3");
@@ -84,11 +84,11 @@ DOMT_TEST(an_ask_that_waits_goes_to_a_new_connection_when_one_ends)
     domus_peer *one, *two;
     domus_peer_listener *listener = begin_with_two_connections(&one, &two);
 
-    domt_pool_expect_sent(one, "a\n");
-    domt_pool_expect_sent(two, "b\n");
+    domt_pool_expect_service_got(one, "a\n");
+    domt_pool_expect_service_got(two, "b\n");
     domt_pool_answer_and_expect(one, "1");
     domt_pool_ask_line("c");
-    domt_pool_expect_sent(one, "c\n");
+    domt_pool_expect_service_got(one, "c\n");
     domt_pool_ask_line("d");
     ck_assert_uint_eq(domt_pool_ask_status().waiting, 1);
     domus_peer_reset(one);
@@ -135,7 +135,7 @@ DOMT_TEST(another_address_is_tried_before_an_ask_fails)
     domt_pool_end_kit();
 }
 
-DOMT_TEST(a_connection_that_ends_unused_is_a_failure)
+DOMT_TEST(connection_that_ends_unused_counts_as_a_failure)
 {
     static const domus_net_faults slow = {.latency_min_ns = 5 * MS, .latency_max_ns = 5 * MS};
     domus_peer_listener *listener = domt_pool_begin_with_service(&on_demand);
@@ -162,8 +162,8 @@ DOMT_TEST(an_ask_that_waits_is_dropped_at_its_deadline)
     domt_pool_expect_error(-ETIMEDOUT);
     domt_pool_ask_line("d");
     domt_pool_serve_ask(one, "a", "1");
-    domt_pool_expect_sent(one, "d\n");
-    domt_pool_expect_sent(two, "b\n");
+    domt_pool_expect_service_got(one, "d\n");
+    domt_pool_expect_service_got(two, "b\n");
     domt_pool_service_send(one, "4\n");
     domt_pool_service_send(two, "2\n");
     domt_pool_expect_answer("4");
@@ -177,13 +177,13 @@ DOMT_TEST(a_connection_is_reset_at_the_deadline_of_its_ask)
 
     domt_ask_line_within(domt_pool_probe, domt_pool, "a", 100 * MS);
     domus_peer *peer = domt_pool_accept_connection(listener);
-    domt_pool_expect_sent(peer, "a\n");
+    domt_pool_expect_service_got(peer, "a\n");
     domt_pool_expect_error(-ETIMEDOUT);
     domt_net_check_ok(domt_pool_kit, domus_peer_expect_reset(peer, 10 * MS));
     ck_assert_uint_eq(domt_pool_ask_status().failures, 0);
     domt_pool_ask_line("b"); /* the ask "b" has no deadline */
     peer = domt_pool_accept_connection(listener);
-    domt_pool_expect_sent(peer, "b\n");
+    domt_pool_expect_service_got(peer, "b\n");
     domt_pool_pass_time(DOMT_NET_SECOND);
     domt_pool_answer_and_expect(peer, "2");
     domt_pool_end_kit();
@@ -198,7 +198,7 @@ DOMT_TEST(a_connection_is_idle_only_without_an_ask)
 
     domt_pool_ask_line("a");
     domus_peer *peer = domt_pool_accept_connection(listener);
-    domt_pool_expect_sent(peer, "a\n");
+    domt_pool_expect_service_got(peer, "a\n");
     domt_pool_pass_time(950 * MS);
     domt_pool_answer_and_expect(peer, "1");
     domt_pool_pass_time(90 * MS);
@@ -273,7 +273,7 @@ static int stop_first_channel_of_pool(domus_stack *stack, void *self, const void
     return domus_stop(stack, channels[0]);
 }
 
-static int open_pool_in_handler(domus_stack *stack, void *self)
+static int open_pool_in_mount(domus_stack *stack, void *self)
 {
     static const domus_pool_options options = {.behaviour = &line, .connections_min = 2};
     return domus_pool_open(stack, "10.0.0.9:1", &options, &domt_pool);
@@ -282,7 +282,7 @@ static int open_pool_in_handler(domus_stack *stack, void *self)
 static const domus_behaviour neighbour = {
     .name = "neighbour",
     .kind = DOMUS_CHANNELS,
-    .on_mount = open_pool_in_handler,
+    .on_mount = open_pool_in_mount,
     .on = (const domus_on[]){{&go_type, ask_channel_behind_its_stop, 0}, {0}}};
 static const domus_behaviour stopping = {
     .name = "stopping",
@@ -303,7 +303,7 @@ DOMT_TEST(an_ask_in_the_mailbox_of_a_stopped_channel_goes_to_the_next_connection
                *two = domt_pool_accept_connection(listener);
     ck_assert_uint_eq(opened, 2);
     ck_assert_int_eq(domus_outside_notice(system, asker, &go_type, NULL), 0);
-    domt_pool_expect_sent(two, "a\n");
+    domt_pool_expect_service_got(two, "a\n");
     domt_net_check_ok(domt_pool_kit, domus_peer_send(two, "1\n", 2));
     domt_pool_run_kit();
     ck_assert_uint_eq(ended, 1);
@@ -315,7 +315,7 @@ DOMT_TEST(an_ask_in_the_mailbox_of_a_stopped_channel_goes_to_the_next_connection
 static const domus_behaviour asking = {
     .name = "asking", .on = (const domus_on[]){{&go_type, ask_channel_behind_its_stop, 0}, {0}}};
 
-DOMT_TEST(ask_of_a_stopped_channel_was_not_sent)
+DOMT_TEST(ask_to_a_stopped_channel_fails_as_not_sent)
 {
     for (uint32_t thread = 0; thread < 3; thread++) {
         domt_line_client client;
@@ -340,14 +340,14 @@ DOMT_TEST(ask_of_a_stopped_channel_was_not_sent)
 static const domus_pool_options repeating = {
     .behaviour = &narrow_line, .repeatable = domt_packets, .tries_max = 5};
 
-DOMT_TEST(an_ask_that_was_sent_before_may_be_done_whatever_ends_it)
+DOMT_TEST(ask_sent_before_fails_as_perhaps_done_however_it_ends)
 {
     for (int i = 0; i < 2; i++) {
         domus_peer_listener *listener = domt_pool_begin_with_service(&repeating);
         domus_peer *peer = domt_pool_accept_connection(listener);
         domt_pool_ask_line("a");
         domt_pool_ask_line("b");
-        domt_pool_expect_sent(peer, "a\n");
+        domt_pool_expect_service_got(peer, "a\n");
         domus_peer_reset(peer);
         domt_pool_run_kit();
         if (i == 0) { /* in round 0, both asks wait for a connection when the pool stops */
@@ -370,7 +370,7 @@ DOMT_TEST(an_ask_that_was_sent_before_may_be_done_whatever_ends_it)
     }
 }
 
-DOMT_TEST(an_ask_that_was_sent_before_finds_no_room)
+DOMT_TEST(ask_sent_before_fails_as_perhaps_done_in_a_full_queue)
 {
     static const domus_pool_options two_of_them = {.behaviour = &narrow_line,
                                                    .connections_min = 2,
@@ -382,8 +382,8 @@ DOMT_TEST(an_ask_that_was_sent_before_finds_no_room)
                *two = domt_pool_accept_connection(listener);
     for (int i = 0; i < 4; i++)
         domt_pool_ask_line("a");
-    domt_pool_expect_sent(one, "a\n");
-    domt_pool_expect_sent(two, "a\n");
+    domt_pool_expect_service_got(one, "a\n");
+    domt_pool_expect_service_got(two, "a\n");
     domus_peer_reset(one);
     domt_pool_expect_error(-EPIPE);
     domt_pool_expect_error(-ENOBUFS); /* one ask was not sent, and found no place in the queue */

@@ -89,18 +89,18 @@ DOMT_TEST(asks_leave_behind_the_dialogue)
 
     domt_pool_ask_line("a");
     domus_peer *one = domt_pool_accept_connection(listener);
-    domt_pool_expect_sent(one, "10.0.0.9 1?");
+    domt_pool_expect_service_got(one, "10.0.0.9 1?");
     domt_pool_service_send(one, "..");
     domt_net_check_ok(domt_pool_kit, domus_peer_expect_nothing(one, 100 * MS));
     domt_pool_service_send(one, "!");
     domt_pool_serve_ask(one, "a", "1");
     domt_pool_ask_line("b"); /* this ask is sent at once, because its connection was kept */
-    domt_pool_expect_sent(one, "b\n");
+    domt_pool_expect_service_got(one, "b\n");
     domt_pool_ask_line("c");
     domus_peer *two = domt_pool_accept_connection(listener);
-    domt_pool_expect_sent(two, "10.0.0.9 1?");
+    domt_pool_expect_service_got(two, "10.0.0.9 1?");
     domt_pool_answer_and_expect(one, "2");
-    domt_pool_expect_sent(one, "c\n"); /* the connection that was ready first gets the ask */
+    domt_pool_expect_service_got(one, "c\n"); /* the connection that was ready first gets the ask */
     domt_pool_ask_line("d");
     domt_pool_service_send(two, "!");
     domt_pool_serve_ask(two, "d", "4");
@@ -115,10 +115,10 @@ DOMT_TEST(asks_fail_with_the_error_of_the_dialogue)
     domt_pool_ask_line(
         "a"); /* the type of this ask is not repeatable, so it may not be sent twice */
     domus_peer *one = domt_pool_accept_connection(listener);
-    domt_pool_expect_sent(one, "10.0.0.9 1?");
+    domt_pool_expect_service_got(one, "10.0.0.9 1?");
     domt_pool_service_send(one, "x");
     /* the peer gets only the byte of the dialogue, and no byte of the ask */
-    domt_pool_expect_sent(one, "#");
+    domt_pool_expect_service_got(one, "#");
     domt_net_check_ok(domt_pool_kit, domus_peer_expect_end(one, DOMT_NET_SECOND));
     domus_peer_finish(one);
     domt_pool_expect_error(-EACCES);
@@ -129,7 +129,7 @@ DOMT_TEST(asks_fail_with_the_error_of_the_dialogue)
     let_time_pass(200 * MS);
     domt_pool_ask_line("c");
     one = domt_pool_accept_connection(listener);
-    domt_pool_expect_sent(one, "10.0.0.9 1?");
+    domt_pool_expect_service_got(one, "10.0.0.9 1?");
     domt_pool_service_send(one, "!");
     domt_pool_serve_ask(one, "c", "3");
     domt_pool_end_kit();
@@ -140,14 +140,14 @@ DOMT_TEST(a_cut_dialogue_lets_asks_go_elsewhere)
     domus_peer_listener *listener = begin_listening_pool(&usual);
     domus_peer *one = domt_pool_accept_connection(listener);
 
-    domt_pool_expect_sent(one, "10.0.0.9 1?");
+    domt_pool_expect_service_got(one, "10.0.0.9 1?");
     domt_pool_ask_line("a");
     domus_peer_reset(one);
     one = domt_pool_accept_connection(listener);
-    domt_pool_expect_sent(one, "10.0.0.9 1?");
+    domt_pool_expect_service_got(one, "10.0.0.9 1?");
     /* the end of the dialogue and the first byte of an answer come together */
     domt_pool_service_send(one, "!1");
-    domt_pool_expect_sent(one, "a\n");
+    domt_pool_expect_service_got(one, "a\n");
     domt_pool_service_send(one, "2\n");
     domt_pool_expect_answer("12");
     domt_pool_end_kit();
@@ -199,10 +199,10 @@ static void begin_pool_with_held_channel(void)
     other = domt_new_probe(domt_pool_kit);
 }
 
-static domus_peer *take_peer_that_got_start(void)
+static domus_peer *accept_peer_and_expect_start(void)
 {
     domus_peer *peer = domt_pool_accept_connection(listener);
-    domt_pool_expect_sent(peer, "start\n");
+    domt_pool_expect_service_got(peer, "start\n");
     return peer;
 }
 
@@ -216,29 +216,29 @@ static void send_line_and_strange_ask(void)
 DOMT_TEST(asks_wait_until_the_pipeline_has_changed)
 {
     begin_pool_with_held_channel();
-    domus_peer *peer = take_peer_that_got_start();
+    domus_peer *peer = accept_peer_and_expect_start();
     send_line_and_strange_ask();
     domt_ask_line(other, domt_pool, "too many");
     domt_net_check_ok(domt_pool_kit, domus_probe_expect_error(other, -ENOBUFS, DOMT_NET_SECOND));
     ck_assert_int_eq(domus_peer_expect_nothing(peer, DOMT_NET_SECOND), 0);
     domt_pool_service_send(peer, "go\n");
-    domt_pool_expect_sent(peer, "a}]\n");
+    domt_pool_expect_service_got(peer, "a}]\n");
     domt_net_check_ok(domt_pool_kit, domus_probe_expect_error(other, -EOPNOTSUPP, DOMT_NET_SECOND));
     domt_pool_answer_and_expect(peer, "1");
     domt_ask_line(domt_pool_probe, domt_pool, "b");
-    domt_pool_expect_sent(peer, "b\n");
+    domt_pool_expect_service_got(peer, "b\n");
     domus_testkit_free(domt_pool_kit);
 }
 
-DOMT_TEST(asks_that_wait_for_a_change_were_not_sent)
+DOMT_TEST(asks_that_wait_for_a_pipeline_change_count_as_not_sent)
 {
     begin_pool_with_held_channel();
-    domus_peer *peer = take_peer_that_got_start();
+    domus_peer *peer = accept_peer_and_expect_start();
     send_line_and_strange_ask();
     domus_peer_reset(peer);
-    peer = take_peer_that_got_start();
+    peer = accept_peer_and_expect_start();
     domt_pool_service_send(peer, "go\n");
-    domt_pool_expect_sent(peer, "a}]\n");
+    domt_pool_expect_service_got(peer, "a}]\n");
     domt_net_check_ok(domt_pool_kit, domus_probe_expect_error(other, -EOPNOTSUPP, DOMT_NET_SECOND));
     domus_testkit_free(domt_pool_kit);
 }
@@ -247,7 +247,7 @@ DOMT_TEST(asks_that_the_next_pipeline_does_not_encode_fail)
 {
     begin_pool_with_held_channel();
     next = &without_asks;
-    domus_peer *peer = take_peer_that_got_start();
+    domus_peer *peer = accept_peer_and_expect_start();
     send_line_and_strange_ask();
     domt_pool_service_send(peer, "go\n");
     domt_pool_expect_error(-EOPNOTSUPP);

@@ -24,15 +24,16 @@ DOMT_TEST(asks_go_where_the_fewest_are_under_way)
                *two = domt_pool_accept_connection(listener);
     for (uint32_t i = 0; i < 4; i++) /* all these asks reach the pool within one run */
         domt_ask_line(domt_pool_probe, domt_pool, "a");
-    domt_pool_expect_sent(one, "a\na\n");
-    domt_pool_expect_sent(two, "a\na\n");
+    domt_pool_expect_service_got(one, "a\na\n");
+    domt_pool_expect_service_got(two, "a\na\n");
     domt_pool_service_send(two, "1\n2\n");
     domt_pool_expect_answer("1");
     domt_pool_expect_answer("2");
     for (uint32_t i = 0; i < 4; i++)
         domt_ask_line(domt_pool_probe, domt_pool, "b");
-    domt_pool_expect_sent(one, "b\n"); /* the asks are spread so that each connection has three */
-    domt_pool_expect_sent(two, "b\nb\nb\n");
+    domt_pool_expect_service_got(one,
+                                 "b\n"); /* the asks are spread so that each connection has three */
+    domt_pool_expect_service_got(two, "b\nb\nb\n");
     ck_assert_uint_eq(domt_pool_ask_status().under_way, 6);
     domt_pool_service_send(one, "n\nn\nn\n");
     domt_pool_service_send(two, "n\nn\nn\n");
@@ -91,7 +92,7 @@ DOMT_TEST(an_ask_that_was_perhaps_done_fails)
     domus_peer_listener *listener = domt_pool_begin_with_service(&options);
     domus_peer *peer = domt_pool_accept_connection(listener);
     domt_pool_ask_line("a");
-    domt_pool_expect_sent(peer, "a\n");
+    domt_pool_expect_service_got(peer, "a\n");
     domus_peer_reset(peer);
     domt_pool_expect_error(-EPIPE);
     domt_pool_ask_line("b"); /* this ask waits until there is a connection again */
@@ -108,7 +109,7 @@ DOMT_TEST(an_ask_that_was_not_sent_goes_to_the_next_connection)
     domus_peer *peer = domt_pool_accept_connection(listener);
     domt_pool_ask_line("a");
     domt_pool_ask_line("b");
-    domt_pool_expect_sent(peer, "a\n");
+    domt_pool_expect_service_got(peer, "a\n");
     domus_peer_reset(peer);
     domt_pool_expect_error(-EPIPE);
     peer = domt_pool_accept_connection(listener);
@@ -129,7 +130,7 @@ static int close_own_channel(domus_stack *stack, void *self, const domus_answer 
     return domus_channel_close(stack, domus_channel_running(stack));
 }
 
-static int on_open_ask_for_turn(domus_stack *stack, void *self, const void *payload)
+static int on_open_ask_pools_owner(domus_stack *stack, void *self, const void *payload)
 {
     return connections++ == 0 ? domus_ask(stack, beside, &turn_type, NULL, close_own_channel) : 0;
 }
@@ -137,9 +138,9 @@ static int on_open_ask_for_turn(domus_stack *stack, void *self, const void *payl
 static const domus_behaviour closing_line = {.name = "line",
                                              .kind = DOMUS_CHANNELS,
                                              .pipeline = &domt_line_pipeline,
-                                             .on_open = {on_open_ask_for_turn, 0}};
+                                             .on_open = {on_open_ask_pools_owner, 0}};
 
-static int keep_ask_for_turn(domus_stack *stack, void *self, const void *payload)
+static int keep_ask_of_first_channel(domus_stack *stack, void *self, const void *payload)
 {
     return domus_keep(stack, &held);
 }
@@ -150,7 +151,7 @@ static int record_outcome_of_ask(domus_stack *stack, void *self, const domus_ans
     return 0;
 }
 
-static int ask_pool_in_handler(domus_stack *stack, void *self, const void *payload)
+static int ask_pool_and_let_channel_close(domus_stack *stack, void *self, const void *payload)
 {
     domus_packet packet;
     ck_assert_int_eq(domus_slice_copy("a", 1, &packet.bytes), 0);
@@ -159,7 +160,7 @@ static int ask_pool_in_handler(domus_stack *stack, void *self, const void *paylo
     return result;
 }
 
-static int open_pool_beside_in_mount(domus_stack *stack, void *self)
+static int open_pool_as_its_owner_in_mount(domus_stack *stack, void *self)
 {
     static const domus_pool_options options = {.behaviour = &closing_line, .connections_min = 2};
     beside = domus_self(stack);
@@ -169,9 +170,10 @@ static int open_pool_beside_in_mount(domus_stack *stack, void *self)
 static const domus_behaviour neighbour = {
     .name = "neighbour",
     .kind = DOMUS_CHANNELS,
-    .on_mount = open_pool_beside_in_mount,
-    .on = (const domus_on[]){
-        {&turn_type, keep_ask_for_turn, 0}, {&go_type, ask_pool_in_handler, 0}, {0}}};
+    .on_mount = open_pool_as_its_owner_in_mount,
+    .on = (const domus_on[]){{&turn_type, keep_ask_of_first_channel, 0},
+                             {&go_type, ask_pool_and_let_channel_close, 0},
+                             {0}}};
 
 DOMT_TEST(an_ask_that_meets_a_close_goes_to_the_next_connection)
 {
@@ -186,7 +188,7 @@ DOMT_TEST(an_ask_that_meets_a_close_goes_to_the_next_connection)
                *two = domt_pool_accept_connection(listener);
     ck_assert_uint_eq(connections, 2);
     ck_assert_int_eq(domus_outside_notice(system, address, &go_type, NULL), 0);
-    domt_pool_expect_sent(two, "a\n");
+    domt_pool_expect_service_got(two, "a\n");
     domt_pool_service_send(two, "1\n");
     domt_pool_run_kit();
     ck_assert_int_eq(outcome, 0);
@@ -203,7 +205,7 @@ DOMT_TEST(a_repeatable_ask_is_sent_up_to_tries_max_times)
     domt_pool_ask_line("a");
     for (uint32_t i = 0; i < 3; i++) {
         domus_peer *peer = domt_pool_accept_connection(listener);
-        domt_pool_expect_sent(peer, "a\n");
+        domt_pool_expect_service_got(peer, "a\n");
         domus_peer_reset(peer);
     }
     domt_pool_expect_error(-EPIPE);
@@ -211,7 +213,7 @@ DOMT_TEST(a_repeatable_ask_is_sent_up_to_tries_max_times)
     domt_pool_end_kit();
 }
 
-DOMT_TEST(an_ask_that_was_perhaps_done_fails_so_for_want_of_a_connection)
+DOMT_TEST(perhaps_done_ask_fails_so_when_no_connection_comes)
 {
     static const domus_pool_options options = {.behaviour = &line,
                                                .repeatable = domt_packets,
@@ -224,7 +226,7 @@ DOMT_TEST(an_ask_that_was_perhaps_done_fails_so_for_want_of_a_connection)
     domt_pool_open("10.0.0.9:1", &options);
     domus_peer *peer = domt_pool_accept_connection(listener);
     domt_pool_ask_line("a");
-    domt_pool_expect_sent(peer, "a\n");
+    domt_pool_expect_service_got(peer, "a\n");
     domus_peer_reset(peer);
     domt_pool_run_kit();
     domt_pool_ask_line("b");
@@ -258,12 +260,12 @@ DOMT_TEST(a_pool_grows_while_all_connections_are_busy)
     domus_peer_listener *listener = domt_pool_begin_with_service(&options);
     domus_peer *one = domt_pool_accept_connection(listener);
     domt_pool_ask_line("a");
-    domt_pool_expect_sent(one, "a\n");
+    domt_pool_expect_service_got(one, "a\n");
     /* this ask waits behind the ask "a", and makes the pool open a second connection */
     domt_pool_ask_line("b");
     domus_peer *two = domt_pool_accept_connection(listener);
     domt_pool_ask_line("c");
-    domt_pool_expect_sent(two, "c\n");
+    domt_pool_expect_service_got(two, "c\n");
     domt_pool_ask_line("d");
     domt_pool_ask_line("e");
     ck_assert_uint_eq(domt_pool_ask_status().connected, 2);
@@ -271,7 +273,7 @@ DOMT_TEST(a_pool_grows_while_all_connections_are_busy)
     domus_testkit_free(domt_pool_kit);
 }
 
-DOMT_TEST(a_cancel_finds_the_ask_in_the_channel)
+DOMT_TEST(cancel_of_an_ask_to_a_pool_reaches_it_in_the_channel)
 {
     static const domus_pool_options options = {.behaviour = &domt_pool_narrow};
 
@@ -287,7 +289,7 @@ DOMT_TEST(a_cancel_finds_the_ask_in_the_channel)
     domt_pool_run_kit();
     ck_assert_uint_eq(domt_pool_ask_status().under_way, 2);
     domt_pool_answer_and_expect(peer, "1");
-    domt_pool_expect_sent(peer, "a\nc\n");
+    domt_pool_expect_service_got(peer, "a\nc\n");
     domt_pool_answer_and_expect(peer, "3");
     domt_pool_end_kit();
 }
@@ -299,7 +301,7 @@ DOMT_TEST(a_stop_of_the_pool_ends_what_is_under_way)
     domus_peer *peer = domt_pool_accept_connection(domt_pool_begin_with_service(&options));
     domt_pool_ask_line("a");
     domt_pool_ask_line("b");
-    domt_pool_expect_sent(peer, "a\n");
+    domt_pool_expect_service_got(peer, "a\n");
     ck_assert_int_eq(domus_outside_stop(domus_testkit_system(domt_pool_kit), domt_pool), 0);
     domt_pool_expect_error(-EPIPE);
     domt_pool_expect_error(-ENOTCONN);
@@ -313,7 +315,7 @@ DOMT_TEST(a_drain_of_the_pool_lets_asks_end)
 
     domus_peer *peer = domt_pool_accept_connection(domt_pool_begin_with_service(&options));
     domt_pool_ask_line("a");
-    domt_pool_expect_sent(peer, "a\n");
+    domt_pool_expect_service_got(peer, "a\n");
     ck_assert_int_eq(domus_outside_notice(domus_testkit_system(domt_pool_kit), domt_pool,
                                           &domus_pool_drain_type, NULL),
                      0);

@@ -63,7 +63,7 @@ void domt_pool_ask_line(const char *text)
     domt_net_check_ok(domt_pool_kit, domus_testkit_run(domt_pool_kit));
 }
 
-void domt_pool_expect_sent(domus_peer *peer, const char *text)
+void domt_pool_expect_service_got(domus_peer *peer, const char *text)
 {
     domt_net_check_ok(domt_pool_kit, domus_peer_expect(peer, text, strlen(text), DOMT_NET_SECOND));
 }
@@ -96,7 +96,7 @@ void domt_pool_serve_ask(domus_peer *peer, const char *asked, const char *answer
 {
     char line[64];
     (void)snprintf(line, sizeof line, "%s\n", asked);
-    domt_pool_expect_sent(peer, line);
+    domt_pool_expect_service_got(peer, line);
     domt_pool_answer_and_expect(peer, answer);
 }
 

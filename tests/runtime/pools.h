@@ -37,7 +37,7 @@ void domt_pool_end_kit(void);
 void domt_pool_ask_line(const char *text);
 
 /* Check that the service at the end `peer` of a connection got exactly this text. */
-void domt_pool_expect_sent(domus_peer *peer, const char *text);
+void domt_pool_expect_service_got(domus_peer *peer, const char *text);
 
 /* Let the service send this text on a connection. */
 void domt_pool_service_send(domus_peer *peer, const char *text);

@@ -145,7 +145,7 @@ static void stop_system_and_let_handler_return(void)
 
 /* A handler holds the only runner for longer than the stop of actors may take. So the other actors
  * end without a runner, with the home of the pool as their manager. */
-DOMT_TEST(an_actor_that_is_left_at_the_end_receives_nothing)
+DOMT_TEST(on_stop_of_an_actor_left_at_the_end_receives_nothing)
 {
     const domus_behaviour idle = {
         .name = "idle", .on_mount = domt_count_mount, .on_stop = receive_in_stop_of_actor};

@@ -130,7 +130,7 @@ static void *send_parcels_from_outside(void *nothing)
 
 /* --- churn beside them ------------------------------------------------------------------------ */
 
-#define LIVES domt_more_if_long(DOMT_SCALE(4000, 1000))
+#define LIVES domt_tenfold_if_tests_are_long(DOMT_SCALE(4000, 1000))
 
 static const domus_type question_type = {.name = "question", .size = sizeof(uint32_t)};
 static _Atomic uint32_t lives, answered, expired;

@@ -18,14 +18,14 @@ static _Atomic uint32_t handled;
 static _Atomic uint32_t befores, afters, completions;
 static _Atomic bool mixed_up;
 
-static void check_before_turn(domus_runner *runner, domus_job *job)
+static void check_and_count_hook_before_turn(domus_runner *runner, domus_job *job)
 {
     if (atomic_load(&befores) != atomic_load(&afters) || domus_runner_number(runner) != 0)
         atomic_store(&mixed_up, true);
     atomic_fetch_add(&befores, 1);
 }
 
-static void count_after_turn(domus_runner *runner, domus_job *job)
+static void count_hook_after_turn(domus_runner *runner, domus_job *job)
 {
     atomic_fetch_add(&afters, 1);
 }
@@ -35,16 +35,17 @@ static void count_completion(domus_runner *runner, domus_job *job)
     atomic_fetch_add(&completions, 1);
 }
 
-static int stop_in_mount(domus_stack *stack, void *self, const void *nothing)
+static int stop_own_actor_on_go(domus_stack *stack, void *self, const void *nothing)
 {
     return domus_stop(stack, domus_self(stack));
 }
 
 DOMT_TEST(hooks_are_called_around_each_turn)
 {
-    const domus_behaviour brief = {.name = "brief",
-                                   .on = (const domus_on[]){{&go_type, stop_in_mount, 0}, {0}}};
-    static const domus_pool_hooks hooks = {check_before_turn, count_after_turn, count_completion};
+    const domus_behaviour brief = {
+        .name = "brief", .on = (const domus_on[]){{&go_type, stop_own_actor_on_go, 0}, {0}}};
+    static const domus_pool_hooks hooks = {check_and_count_hook_before_turn, count_hook_after_turn,
+                                           count_completion};
 
     for (uint32_t i = 0; i < DOMT_POLICIES; i++) {
         const domus_pool_config work = {
@@ -286,13 +287,13 @@ static void run_runners_tell_what_they_did(const char *policy)
     domt_end_system(domt_pooled.system);
 }
 
-DOMT_TEST(runners_tell_what_they_did)
+DOMT_TEST(profile_of_runners_tells_what_they_did)
 {
     for (uint32_t i = 0; i < DOMT_POLICIES; i++)
         run_runners_tell_what_they_did(domt_policies[i]->name);
 }
 
-DOMT_TEST(level_off_measures_no_time)
+DOMT_TEST(runners_measure_no_time_at_profile_level_off)
 {
     domus_profile counters;
     domus_runner_profile one;

@@ -74,7 +74,7 @@ void domt_pressed_end(void)
     domt_tree_remove_copy(&domt_pressed_tree);
 }
 
-domus_memory domt_pressed_memory(void)
+domus_memory domt_pressed_read_memory(void)
 {
     domus_memory now;
     domus_system_memory(pressed, &now);
@@ -122,7 +122,7 @@ void domt_pressed_begin_large_spawns(uint32_t thread)
     DOMT_WAIT_FOR(10, atomic_load(&has_spawned));
 }
 
-int domt_pressed_spawn_error(void)
+int domt_pressed_error_of_spawns(void)
 {
     return atomic_load(&spawn_error);
 }
@@ -189,7 +189,7 @@ void domt_pressed_send_byte(int fd)
     ck_assert_int_eq(send(fd, "x", 1, MSG_NOSIGNAL), 1);
 }
 
-bool domt_pressed_gets_byte_back(int fd, int ms)
+bool domt_pressed_is_byte_echoed(int fd, int ms)
 {
     struct pollfd wait = {.fd = fd, .events = POLLIN};
     char byte;

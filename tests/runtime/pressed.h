@@ -20,7 +20,7 @@ void domt_pressed_end(void);
  * but `foreign_percent` of the limit. */
 void domt_pressed_set_used_percent(uint64_t percent);
 void domt_pressed_set_used_and_foreign(uint64_t percent, uint64_t foreign_percent);
-domus_memory domt_pressed_memory(void);
+domus_memory domt_pressed_read_memory(void);
 
 /* Start the system as domt_pressed_start() does, and keep the lines that it logs.
  * domt_pressed_count_lines() returns how many kept lines contain `part`. */
@@ -28,10 +28,10 @@ domus_system *domt_pressed_start_logged(bool enabled);
 uint32_t domt_pressed_count_lines(const char *part);
 
 /* Spawn an actor on `thread` that every 2 ms spawns another actor, whose state is large enough to
- * need memory of the heap, and stops it. domt_pressed_spawn_error() returns the result of its last
- * spawn; 0 before the first one. */
+ * need memory of the heap, and stops it. domt_pressed_error_of_spawns() returns the result of its
+ * last spawn; 0 before the first one. */
 void domt_pressed_begin_large_spawns(uint32_t thread);
-int domt_pressed_spawn_error(void);
+int domt_pressed_error_of_spawns(void);
 
 /* Serve an echo at the listener `echo` of the system. */
 void domt_pressed_serve_echo(void);
@@ -43,6 +43,6 @@ int domt_pressed_connect(void);
 void domt_pressed_send_byte(int fd);
 
 /* Returns whether a byte comes back from the echo within `ms` milliseconds. */
-bool domt_pressed_gets_byte_back(int fd, int ms);
+bool domt_pressed_is_byte_echoed(int fd, int ms);
 
 #endif

@@ -19,7 +19,7 @@
 
 /* --- the rule --------------------------------------------------------------------------------- */
 
-DOMT_TEST(a_level_ends_below_where_it_begins)
+DOMT_TEST(memory_level_ends_below_where_it_begins)
 {
     static const struct {
         uint64_t used;
@@ -29,11 +29,11 @@ DOMT_TEST(a_level_ends_below_where_it_begins)
         {900, 2}, {899, 2}, {855, 2}, {854, 1}, {899, 1}, {1000, 2}, {5000, 2}, {854, 1},
         {900, 2}, {760, 1}, {900, 2}, {759, 0}, {900, 2}, {0, 0},
     };
-    const domi_marks marks = domi_marks_of_limit(1000, 80, 90);
+    const domi_marks marks = domi_memory_marks_of_limit(1000, 80, 90);
     uint32_t level = DOMUS_MEMORY_NORMAL;
 
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
-        level = domi_level_that_follows(level, steps[i].used, marks);
+        level = domi_memory_level_that_follows(level, steps[i].used, marks);
         ck_assert_msg(level == steps[i].level, "step %u: %u", (unsigned)i, level);
     }
 }
@@ -42,7 +42,7 @@ DOMT_TEST(a_level_ends_below_where_it_begins)
 
 static domus_system *system_;
 
-static void begin_pressure_in_state(bool enabled, bool listens)
+static void start_pressed_system_that_may_echo(bool enabled, bool listens)
 {
     system_ = domt_pressed_start_logged(enabled);
     if (listens)
@@ -51,7 +51,7 @@ static void begin_pressure_in_state(bool enabled, bool listens)
 
 static void start_pressed_system(bool enabled)
 {
-    begin_pressure_in_state(enabled, true);
+    start_pressed_system_that_may_echo(enabled, true);
 }
 
 static void end_pressed_system(void)
@@ -104,7 +104,7 @@ static void use_memory_until_level(uint64_t percent, domus_memory_level level)
 {
     domt_pressed_set_used_percent(percent);
     DOMT_WAIT_FOR(20, ((void)domus_outside_notice(system_, counter, &note, NULL),
-                       domt_pressed_memory().level == level));
+                       domt_pressed_read_memory().level == level));
 }
 
 static void count_released_message(void *payload)
@@ -142,10 +142,10 @@ DOMT_TEST(outside_senders_are_refused_while_memory_is_short)
     counter = domt_spawn(system_, 0, &counting, NULL);
     ck_assert_uint_ge(domt_profile_of_all_threads(system_).pressed, 1);
     domt_pressed_set_used_percent(70); /* the threads may be asleep when the used memory falls */
-    DOMT_WAIT_FOR(10, domt_pressed_memory().level == DOMUS_MEMORY_NORMAL);
+    DOMT_WAIT_FOR(10, domt_pressed_read_memory().level == DOMUS_MEMORY_NORMAL);
     ck_assert_int_eq(domus_outside_notice(system_, counter, &note, NULL), 0);
-    ck_assert_uint_eq(domt_pressed_memory().highs, 1);
-    ck_assert_uint_eq(domt_pressed_memory().criticals, 0);
+    ck_assert_uint_eq(domt_pressed_read_memory().highs, 1);
+    ck_assert_uint_eq(domt_pressed_read_memory().criticals, 0);
     end_pressed_system();
 }
 
@@ -153,17 +153,17 @@ DOMT_TEST(outside_senders_are_refused_while_memory_is_short)
  * wakes it. */
 DOMT_TEST(thread_that_sleeps_while_memory_is_short_sees_its_end)
 {
-    begin_pressure_in_state(true, false);
+    start_pressed_system_that_may_echo(true, false);
     counter = domt_spawn(system_, 0, &counting, NULL);
     use_memory_until_level(85, DOMUS_MEMORY_HIGH);
     DOMT_WAIT_FOR(10, domt_profile_of_all_threads(system_).pressed == 2);
     uint64_t looks =
         /* the sleeping threads look at memory every 5 ms, and not only each second by the cap of a
          * sleep */
-        domt_pressed_memory().looks;
-    DOMT_WAIT_FOR(10, domt_pressed_memory().looks > looks + 40);
+        domt_pressed_read_memory().looks;
+    DOMT_WAIT_FOR(10, domt_pressed_read_memory().looks > looks + 40);
     domt_pressed_set_used_percent(10);
-    DOMT_WAIT_FOR(10, domt_pressed_memory().level == DOMUS_MEMORY_NORMAL);
+    DOMT_WAIT_FOR(10, domt_pressed_read_memory().level == DOMUS_MEMORY_NORMAL);
     end_pressed_system();
 }
 
@@ -183,33 +183,33 @@ DOMT_TEST(actors_are_refused_while_memory_is_critical)
     DOMT_WAIT_FOR(10, domt_pressed_count_lines("memory is critical") == 1);
     use_memory_until_level(10, DOMUS_MEMORY_NORMAL);
     DOMT_WAIT_FOR(10, atomic_load(&heard_error) != -EBUSY);
-    ck_assert_uint_eq(domt_pressed_memory().highs, 1);
-    ck_assert_uint_eq(domt_pressed_memory().criticals, 1);
-    ck_assert_uint_eq(domt_pressed_memory().fulls, 0);
+    ck_assert_uint_eq(domt_pressed_read_memory().highs, 1);
+    ck_assert_uint_eq(domt_pressed_read_memory().criticals, 1);
+    ck_assert_uint_eq(domt_pressed_read_memory().fulls, 0);
     DOMT_WAIT_FOR(10, domt_pressed_count_lines("no longer short") == 1);
     ck_assert_uint_eq(domt_pressed_count_lines("memory is short: nothing"), 1);
     ck_assert_uint_eq(domt_pressed_count_lines("memory is critical"), 1);
     end_pressed_system();
 }
 
-DOMT_TEST(verbs_that_take_memory_fail_when_there_is_hardly_any)
+DOMT_TEST(spawns_fail_with_enomem_while_memory_is_full)
 {
     start_pressed_system(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
     domt_pressed_begin_large_spawns(1);
     DOMT_WAIT_FOR(10, domt_profile_of_thread(system_, 1).stops > 3);
-    ck_assert_int_eq(domt_pressed_spawn_error(), 0);
+    ck_assert_int_eq(domt_pressed_error_of_spawns(), 0);
     domt_pressed_set_used_percent(96);
-    DOMT_WAIT_FOR(20, domt_pressed_spawn_error() == -ENOMEM);
-    ck_assert_uint_eq(domt_pressed_memory().fulls, 1);
+    DOMT_WAIT_FOR(20, domt_pressed_error_of_spawns() == -ENOMEM);
+    ck_assert_uint_eq(domt_pressed_read_memory().fulls, 1);
     domt_pressed_set_used_percent(10);
-    DOMT_WAIT_FOR(20, domt_pressed_spawn_error() == 0);
+    DOMT_WAIT_FOR(20, domt_pressed_error_of_spawns() == 0);
     end_pressed_system();
 }
 
 /* Pretend that thread 1 has `by` more bytes in free slots than it has. (The spare bytes of messages
  * could not be changed like this, because a trim compares them with the slabs.) */
-static void pretend_so_many_free_slots(uint64_t by)
+static void pretend_more_bytes_in_free_slots(uint64_t by)
 {
     domi_slots *slots = &system_->threads[1].manager.births.slots;
     domi_spinlock_lock(&slots->lock);
@@ -221,16 +221,16 @@ DOMT_TEST(free_bytes_of_slabs_do_not_count_as_used)
 {
     start_pressed_system(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
-    pretend_so_many_free_slots(200 * MIB);
+    pretend_more_bytes_in_free_slots(200 * MIB);
     domt_pressed_set_used_percent(
         95); /* 95 % of the 1000 MiB are used, but only 75 % without the free slots */
-    uint64_t looks = domt_pressed_memory().looks;
+    uint64_t looks = domt_pressed_read_memory().looks;
     DOMT_WAIT_FOR(10, ((void)domus_outside_notice(system_, counter, &note, NULL),
-                       domt_pressed_memory().looks > looks + 3));
-    ck_assert_int_eq(domt_pressed_memory().level, DOMUS_MEMORY_NORMAL);
+                       domt_pressed_read_memory().looks > looks + 3));
+    ck_assert_int_eq(domt_pressed_read_memory().level, DOMUS_MEMORY_NORMAL);
     /* the level `full` also counts free bytes as used */
-    ck_assert_uint_eq(domt_pressed_memory().fulls, 1);
-    pretend_so_many_free_slots(0 - 200 * MIB);
+    ck_assert_uint_eq(domt_pressed_read_memory().fulls, 1);
+    pretend_more_bytes_in_free_slots(0 - 200 * MIB);
     use_memory_until_level(85, DOMUS_MEMORY_HIGH);
     end_pressed_system();
 }
@@ -243,15 +243,15 @@ DOMT_TEST(a_system_that_is_short_of_memory_drains)
     counter = domt_spawn(system_, 0, &counting, NULL);
     int fd = domt_pressed_connect();
     domt_pressed_send_byte(fd);
-    ck_assert(domt_pressed_gets_byte_back(fd, 10000));
+    ck_assert(domt_pressed_is_byte_echoed(fd, 10000));
     use_memory_until_level(85, DOMUS_MEMORY_HIGH);
     DOMT_WAIT_FOR(10,
                   (domt_pressed_send_byte(fd), domt_profile_of_all_threads(system_).pressed != 0));
-    while (domt_pressed_gets_byte_back(fd, 50))
+    while (domt_pressed_is_byte_echoed(fd, 50))
         continue;
     domt_pressed_send_byte(fd);
     end_pressed_system(); /* the end of the test answers first what had come before */
-    ck_assert(domt_pressed_gets_byte_back(fd, 0));
+    ck_assert(domt_pressed_is_byte_echoed(fd, 0));
     close(fd);
 }
 
@@ -264,9 +264,9 @@ DOMT_TEST(memory_is_not_measured_if_the_configuration_says_so)
         domt_send_notice(system_, counter, &note, NULL);
         domt_pause_ns(DOMT_MS);
     }
-    ck_assert_uint_eq(domt_pressed_memory().looks, 0);
-    ck_assert_uint_eq(domt_pressed_memory().limit_bytes, 0);
-    ck_assert_int_eq(domt_pressed_memory().level, DOMUS_MEMORY_NORMAL);
+    ck_assert_uint_eq(domt_pressed_read_memory().looks, 0);
+    ck_assert_uint_eq(domt_pressed_read_memory().limit_bytes, 0);
+    ck_assert_int_eq(domt_pressed_read_memory().level, DOMUS_MEMORY_NORMAL);
     end_pressed_system();
 }
 
@@ -308,7 +308,7 @@ DOMT_TEST(vanished_cgroup_ends_short_memory)
     domt_tree_write(&domt_pressed_tree, "sys/fs/cgroup/a/memory.max", "");
     domt_tree_write(&domt_pressed_tree, "sys/fs/cgroup/a/memory.current", "");
     domt_tree_write(&domt_pressed_tree, "sys/fs/cgroup/a/memory.stat", "");
-    DOMT_WAIT_FOR(5, domt_pressed_memory().level == DOMUS_MEMORY_NORMAL);
+    DOMT_WAIT_FOR(5, domt_pressed_read_memory().level == DOMUS_MEMORY_NORMAL);
     ck_assert_int_eq(domus_outside_notice(system_, counter, &note, NULL), 0);
     end_pressed_system();
 }
@@ -325,13 +325,13 @@ DOMT_TEST(system_with_full_memory_stops)
     ck_assert_int_eq(domus_outside_spawn_with(system_, &trying, NULL, &options, &address), 0);
     int fd = domt_pressed_connect();
     domt_pressed_send_byte(fd);
-    ck_assert(domt_pressed_gets_byte_back(fd, 10000));
+    ck_assert(domt_pressed_is_byte_echoed(fd, 10000));
     DOMT_WAIT_FOR(10, atomic_load(&handled) > 3); /* wait until the actors are mounted and ask */
     domt_pressed_set_used_percent(99);
-    DOMT_WAIT_FOR(20, domt_pressed_spawn_error() == -ENOMEM);
+    DOMT_WAIT_FOR(20, domt_pressed_error_of_spawns() == -ENOMEM);
     domt_pressed_send_byte(fd);
     end_pressed_system();
-    ck_assert(domt_pressed_gets_byte_back(fd, 0));
+    ck_assert(domt_pressed_is_byte_echoed(fd, 0));
     close(fd);
 }
 
@@ -356,7 +356,7 @@ static void add_shed_connections(uint64_t connections, uint64_t bytes)
 
 static void report_shed_connections(uint64_t now_ns)
 {
-    domi_pressure_record_shed(&system_->pressure, now_ns);
+    domi_pressure_record_whether_shedding(&system_->pressure, now_ns);
     domi_pressure_report_in_log(system_, 0);
 }
 
@@ -422,7 +422,7 @@ DOMT_TEST(a_busy_thread_gives_back_the_memory_of_a_flood)
     (void)domt_spawn(system_, 0, &beating, NULL);
     DOMT_WAIT_FOR(20, atomic_load(&handled) >= FLOOD);
     domt_pressed_set_used_percent(85);
-    DOMT_WAIT_FOR(10, domt_pressed_memory().level == DOMUS_MEMORY_HIGH);
+    DOMT_WAIT_FOR(10, domt_pressed_read_memory().level == DOMUS_MEMORY_HIGH);
     DOMT_WAIT_FOR(10, domt_profile_of_thread(system_, 0).trimmed_bytes > FLOOD * 32);
     domt_pressed_end();
 }

@@ -8,7 +8,7 @@
 
 domt_proxied domt_edge;
 
-static int on_request_proxy(domus_stack *stack, void *self, const void *payload)
+static int on_request_pass_on_by_proxy(domus_stack *stack, void *self, const void *payload)
 {
     return domus_http_pass(stack, payload, &domt_edge.proxy);
 }
@@ -19,13 +19,14 @@ static const domus_pipeline streaming = {
     .stages = (const domus_pipeline_stage[]){{&domus_http_stage, &streams}, {NULL, NULL}}};
 static const domus_pipeline gathering = {
     .stages = (const domus_pipeline_stage[]){{&domus_http_stage, &whole}, {NULL, NULL}}};
-static const domus_on_peer rows[] = {{&domus_http_request_type, on_request_proxy,
+static const domus_on_peer rows[] = {{&domus_http_request_type, on_request_pass_on_by_proxy,
                                       DOMUS_HTTP_PROXY_FRAME, DOMUS_HTTP_PROXY_MARKS, NULL},
                                      {.type = NULL}};
 static const domus_on_peer markless[] = {
-    {&domus_http_request_type, on_request_proxy, DOMUS_HTTP_PROXY_FRAME, 0, NULL}, {.type = NULL}};
+    {&domus_http_request_type, on_request_pass_on_by_proxy, DOMUS_HTTP_PROXY_FRAME, 0, NULL},
+    {.type = NULL}};
 static const domus_on_peer frameless[] = {
-    {.type = &domus_http_request_type, .handle = on_request_proxy}, {.type = NULL}};
+    {.type = &domus_http_request_type, .handle = on_request_pass_on_by_proxy}, {.type = NULL}};
 const domus_behaviour domt_proxied_edge = {
     .name = "edge", .kind = DOMUS_CHANNELS, .pipeline = &streaming, .on_peer = rows};
 const domus_behaviour domt_proxied_gathering_edge = {

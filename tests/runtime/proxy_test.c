@@ -202,7 +202,7 @@ DOMT_TEST(header_without_a_client_leaves_the_own_address)
     domt_end_system(system_);
 }
 
-DOMT_TEST(connection_without_a_header_is_reset_and_no_actor_learns_of_it)
+DOMT_TEST(connection_without_proxy_header_is_reset_unseen_by_actors)
 {
     start_trusting_usual_proxies();
     int fd = connect_to_proxied_port();
@@ -274,7 +274,7 @@ DOMT_TEST(warning_is_logged_once_for_many_refusals)
 /* Each client may have a tenth of 20 connections, although all connections come from one
  * address, which may have only one. Connections whose PROXY header is not complete belong to no
  * client yet. */
-DOMT_TEST(each_client_has_its_share)
+DOMT_TEST(each_client_named_by_a_proxy_has_its_share_of_places)
 {
     char header[64];
     int fds[6];
@@ -305,7 +305,7 @@ DOMT_TEST(each_client_has_its_share)
 }
 
 /* Half of the PROXY header comes, and the rest never. */
-DOMT_TEST(header_has_to_come_in_time)
+DOMT_TEST(proxy_header_has_to_come_in_time)
 {
     begin_system_trusting_networks("127.0.0.1", 200 * MS);
     int fd = connect_to_proxied_port();
@@ -322,7 +322,7 @@ DOMT_TEST(header_has_to_come_in_time)
 
 /* A proxy that connects and closes without a header is no error, and a drain does not wait for a
  * header. */
-DOMT_TEST(connections_without_a_header_go_quietly)
+DOMT_TEST(connection_closed_before_a_proxy_header_is_no_error)
 {
     start_trusting_usual_proxies();
     close(connect_to_proxied_port());

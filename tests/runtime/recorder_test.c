@@ -64,7 +64,7 @@ DOMT_TEST(a_ring_keeps_the_newest_records)
     domi_recorder_free(recorder);
 }
 
-DOMT_TEST(a_copy_begins_with_what_ended_at_a_time)
+DOMT_TEST(copy_of_records_has_those_that_end_at_a_time_or_later)
 {
     domi_recorder *recorder = make_recorder_named_thread_7();
 
@@ -77,7 +77,7 @@ DOMT_TEST(a_copy_begins_with_what_ended_at_a_time)
     domi_recorder_free(recorder);
 }
 
-DOMT_TEST(a_length_is_bounded_on_both_sides)
+DOMT_TEST(length_of_a_record_is_bounded_on_both_sides)
 {
     domi_recorder *recorder = make_recorder_named_thread_7();
 
@@ -90,7 +90,7 @@ DOMT_TEST(a_length_is_bounded_on_both_sides)
     domi_recorder_free(recorder);
 }
 
-DOMT_TEST(a_spoilt_record_is_left_out)
+DOMT_TEST(record_with_an_invalid_kind_is_left_out_of_a_copy)
 {
     domi_recorder *recorder = make_recorder_named_thread_7();
 
@@ -203,7 +203,7 @@ DOMT_TEST(a_recorder_is_refused_at_each_limit)
         domi_recorder_free(all[i]);
 }
 
-DOMT_TEST(the_thread_that_writes_is_known)
+DOMT_TEST(recorder_knows_the_id_of_the_thread_that_writes)
 {
     domi_recorder *recorder = make_recorder_named_thread_7();
     ck_assert_int_eq(atomic_load(&recorder->tid), 0);
@@ -236,7 +236,7 @@ struct race {
 static void *write_records_of_race(void *race_)
 {
     struct race *race = race_;
-    uint64_t count = domt_more_if_long(DOMT_SCALE(3000000, 200000));
+    uint64_t count = domt_tenfold_if_tests_are_long(DOMT_SCALE(3000000, 200000));
 
     domi_recorder_set_writing_thread(race->recorder);
     for (uint64_t i = 1; i <= count; i++) {
@@ -322,7 +322,7 @@ static void check_steps_of_records(const domi_record *records, uint32_t count,
     ck_assert_str_eq(said, expected);
 }
 
-DOMT_TEST(outer_record_begins_first_and_ends_last)
+DOMT_TEST(walk_begins_outer_records_first_and_ends_them_last)
 {
     const domi_record records[] = {
         make_record(DOMI_RECORD_ASK_OUT, 10, 10),   make_record(DOMI_RECORD_RUN, 10, 20),
@@ -338,7 +338,7 @@ DOMT_TEST(outer_record_begins_first_and_ends_last)
     check_steps_of_records(records, 0, none, "");
 }
 
-DOMT_TEST(outer_records_may_be_missing)
+DOMT_TEST(walk_copes_with_missing_outer_records)
 {
     const domi_record records[] = {
         make_record(DOMI_RECORD_RUN, 1, 2),       make_record(DOMI_RECORD_ITERATION, 3, 4),
@@ -351,7 +351,7 @@ DOMT_TEST(outer_records_may_be_missing)
                            "(R1 R2) (I3 I4) (I4 (S5 (R5 R6) S7) I8) (R9 R10) (X11 X12) ");
 }
 
-DOMT_TEST(open_record_begins_and_does_not_end)
+DOMT_TEST(walk_begins_an_open_record_without_an_end)
 {
     const domi_record records[] = {make_record(DOMI_RECORD_RUN, 10, 20),
                                    make_record(DOMI_RECORD_PHASE, 10, 20),
@@ -365,7 +365,7 @@ DOMT_TEST(open_record_begins_and_does_not_end)
     check_steps_of_records(records, 0, open, "(I5 (P25 (R40 ");
 }
 
-DOMT_TEST(record_that_ended_meanwhile_comes_once)
+DOMT_TEST(open_record_that_ended_meanwhile_comes_once)
 {
     const domi_record records[] = {make_record(DOMI_RECORD_RUN, 10, 20),
                                    make_record(DOMI_RECORD_RUN, 20, 30)};
@@ -417,7 +417,7 @@ static void check_step_is_nested(void *stack_, domi_nesting_step step, uint64_t 
     stack->ended++;
 }
 
-DOMT_TEST(begins_and_ends_match_for_any_records)
+DOMT_TEST(walk_matches_begins_and_ends_for_any_records)
 {
     domi_random random;
     domi_record records[RECORDS_MAX];

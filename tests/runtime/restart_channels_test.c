@@ -74,14 +74,14 @@ static const domus_behaviour listening = {.name = "listening",
                                           .channel = &line,
                                           .on_mount = listen_at_port_80_in_mount};
 
-static int spawn_owner_in_handler(domus_stack *stack, void *self)
+static int spawn_owner_in_mount(domus_stack *stack, void *self)
 {
     const domus_spawn_options options = {.placement = DOMUS_ON_THREAD, .thread = now->thread};
     domus_address address;
     return domus_spawn_with(stack, &listening, NULL, &options, &address);
 }
 
-static const domus_behaviour between = {.name = "between", .on_mount = spawn_owner_in_handler};
+static const domus_behaviour between = {.name = "between", .on_mount = spawn_owner_in_mount};
 
 static int return_error_of_connect(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -98,7 +98,7 @@ static int connect_or_listen_in_mount(domus_stack *stack, void *self)
     if (now->connects)
         return domus_connect(stack, "127.0.0.1:80", &options, return_error_of_connect);
     return now->is_deep ? domus_spawn(stack, &between, NULL, &address)
-                        : spawn_owner_in_handler(stack, self);
+                        : spawn_owner_in_mount(stack, self);
 }
 
 static const domus_behaviour failing = {.name = "failing",

@@ -74,7 +74,7 @@ static void check_system_stops_with_error(int error)
     atomic_store(&counted, 0);
     ck_assert_int_eq(domus_system_new_with(&config, &hooks, NULL, 0, &system), 0);
     ck_assert_int_eq(domus_system_start(system), 0);
-    uint16_t port = domt_serve_front(system, &server, NULL);
+    uint16_t port = domt_serve_front_listener(system, &server, NULL);
     int fd = domt_connect_to_port(port);
     DOMT_WAIT_FOR(10, domt_profile_of_thread(system, 0).channels_opened == 1);
     domus_address address = domt_spawn(system, 0, &saboteur, NULL);

@@ -96,7 +96,8 @@ void domt_add_front_listener(domus_config *config)
     config->listener_count = 1;
 }
 
-uint16_t domt_serve_front(domus_system *system, const domus_behaviour *behaviour, const void *state)
+uint16_t domt_serve_front_listener(domus_system *system, const domus_behaviour *behaviour,
+                                   const void *state)
 {
     uint16_t port = 0;
     ck_assert_int_eq(domus_serve(system, "front", behaviour, state, &port), 0);
@@ -115,7 +116,7 @@ static int on_mount_listen_at_any_port(domus_stack *stack, void *self)
     return 0;
 }
 
-domus_endpoint domt_serve_channels(domus_system *system, const domus_behaviour *channel)
+domus_endpoint domt_serve_channel_at_any_port(domus_system *system, const domus_behaviour *channel)
 {
     static domus_behaviour listener;
 

@@ -49,14 +49,15 @@ domus_address domt_spawn_detached(domus_system *system, const domus_behaviour *b
 /* Listen at any port of 127.0.0.1 for channels of this behaviour, by an actor on thread 0. Returns
  * the endpoint. `channel` must live as long as the system, and only one system at a time can be
  * served in this way. */
-domus_endpoint domt_serve_channels(domus_system *system, const domus_behaviour *channel);
+domus_endpoint domt_serve_channel_at_any_port(domus_system *system, const domus_behaviour *channel);
 
 /* domt_add_front_listener() adds the listener `front`, at any port of 127.0.0.1, to a
- * configuration. domt_serve_front() serves it with this behaviour and state, and returns the port.
+ * configuration. domt_serve_front_listener() serves it with this behaviour and state, and returns
+ * the port.
  */
 void domt_add_front_listener(domus_config *config);
-uint16_t domt_serve_front(domus_system *system, const domus_behaviour *behaviour,
-                          const void *state);
+uint16_t domt_serve_front_listener(domus_system *system, const domus_behaviour *behaviour,
+                                   const void *state);
 
 void domt_send_notice(domus_system *system, domus_address to, const domus_type *type,
                       const void *payload);

@@ -14,9 +14,9 @@
 
 static domt_stepped world;
 
-static void raise_order_of_stop(domt_stepped *stepped, uint32_t index)
+static void order_drain_of_system(domt_stepped *stepped, uint32_t index)
 {
-    atomic_store(&stepped->system->orders, domi_orders_of_step(DOMI_STOP_DRAIN));
+    atomic_store(&stepped->system->orders, domi_orders_of_stop(DOMI_STOP_DRAIN));
 }
 
 static void name_thread_to_wake(domt_stepped *stepped, uint32_t index)
@@ -53,7 +53,7 @@ static void expect_thread_stays_awake(void (*between)(domt_stepped *stepped, uin
 
 DOMT_TEST(thread_does_not_sleep_when_the_system_wants_something_new)
 {
-    expect_thread_stays_awake(raise_order_of_stop);
+    expect_thread_stays_awake(order_drain_of_system);
 }
 
 DOMT_TEST(thread_does_not_sleep_when_a_victim_calls_it)
@@ -61,7 +61,7 @@ DOMT_TEST(thread_does_not_sleep_when_a_victim_calls_it)
     expect_thread_stays_awake(name_thread_to_wake);
 }
 
-DOMT_TEST(thread_does_not_sleep_when_its_time_is_over_already)
+DOMT_TEST(thread_does_not_sleep_when_end_of_sleep_has_passed)
 {
     expect_thread_stays_awake(let_long_time_pass);
 }
@@ -163,9 +163,9 @@ static domus_system *system_;
 static _Atomic bool busy;
 static const domus_type go = {.name = "go"};
 
-static domi_stop_step step_of_system(void)
+static domi_stop_step stop_step_of_system(void)
 {
-    return domi_orders_get_step(atomic_load(&system_->orders));
+    return domi_orders_get_stop_step(atomic_load(&system_->orders));
 }
 
 /* A handler that lasts until the thread is told to stop, for which the thread has looked before.
@@ -173,7 +173,7 @@ static domi_stop_step step_of_system(void)
 static int stay_in_handler_until_stop(domus_stack *stack, void *self, const void *nothing)
 {
     atomic_store(&busy, true);
-    for (int i = 0; i < 20000 && step_of_system() < DOMI_STOP_ACTORS; i++)
+    for (int i = 0; i < 20000 && stop_step_of_system() < DOMI_STOP_ACTORS; i++)
         domt_pause_ns(DOMT_MS / 2);
     domt_pause_ns(20 * DOMT_MS);
     return 0;
@@ -266,7 +266,7 @@ static bool is_leader_asleep(void)
 
 /* The leader is the only asker that waits. In its turn it takes an answer that came too late for
  * another asker, and meanwhile its own answer is put; it must not sleep then. */
-DOMT_TEST(leader_of_those_that_wait_does_not_sleep_on_its_own_answer)
+DOMT_TEST(leading_asker_does_not_sleep_when_its_answer_is_there)
 {
     domus_config config = domt_config_of_threads(2);
     pthread_t leader;

@@ -300,7 +300,7 @@ DOMT_TEST(silent_server_is_waited_for_when_the_settings_change)
     domus_testkit_free(kit);
 }
 
-DOMT_TEST(more_requests_are_read_as_soon_as_they_may_be)
+DOMT_TEST(raised_requests_max_lets_waiting_requests_be_read)
 {
     const domus_channel_options two = {.requests_max = 2}, one = {.requests_max = 1};
 
@@ -321,7 +321,7 @@ DOMT_TEST(more_requests_are_read_as_soon_as_they_may_be)
     domus_testkit_free(kit);
 }
 
-DOMT_TEST(channel_that_is_too_old_no_more_stays)
+DOMT_TEST(channel_stays_when_a_longer_age_is_allowed_meanwhile)
 {
     const domus_channel_options longer = {.age_max_ns = 20 * SECOND,
                                           .age_jitter_percent = DOMUS_NONE};

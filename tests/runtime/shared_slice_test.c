@@ -49,7 +49,7 @@ typedef struct reader {
 
 static reader readers[100];
 
-static int connect_with_window(uint16_t port, int window)
+static int connect_with_receive_buffer(uint16_t port, int window)
 {
     const struct sockaddr_in address = {
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -125,10 +125,10 @@ static void check_readers_get_value(uint32_t threads)
     config.memory.limit_bytes = LIMIT;
     domus_system *system = domt_start_system(&config);
     make_shared_value();
-    uint16_t port = domt_serve_front(system, &service, NULL);
+    uint16_t port = domt_serve_front_listener(system, &service, NULL);
     int other = domt_connect_to_port(port);
     for (uint32_t i = 0; i < READERS; i++) {
-        readers[i] = (reader){.fd = connect_with_window(port, 65536)};
+        readers[i] = (reader){.fd = connect_with_receive_buffer(port, 65536)};
         ck_assert_int_eq(send(readers[i].fd, "value\n", 6, MSG_NOSIGNAL), 6);
     }
     /* The value waits for all readers at the same time, but counts only once on each thread. */

@@ -139,7 +139,7 @@ DOMT_TEST(a_publication_of_one_slice_reaches_all_connections_whole)
         system); /* the sanitizer would report here that the page of the slice was not freed */
 }
 
-DOMT_TEST(a_stranger_may_not_write_and_the_slice_is_freed)
+DOMT_TEST(write_of_a_slice_to_another_ones_channel_is_refused)
 {
     domus_system *system = start_system(1);
     stranger = domt_spawn(system, 0, &strange, NULL);
@@ -289,7 +289,7 @@ DOMT_TEST(slow_reader_is_skipped_and_holds_up_nobody)
     config.channel.send_low_bytes = 16 * KIB;
     domus_system *system = domt_start_system(&config);
     domus_address other = domt_spawn(system, 1, &publisher, NULL);
-    uint16_t port = domt_serve_front(system, &reader, NULL);
+    uint16_t port = domt_serve_front_listener(system, &reader, NULL);
     int slow_fd = connect_with_small_window('s', port);
     int good_fd = connect_with_small_window('g', port);
 

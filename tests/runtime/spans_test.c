@@ -49,7 +49,7 @@ static bool is_span_open_now(const domus_system *system, const char *thread, con
     if (domus_trace_write(system, 0, append_bytes_of_trace, NULL) != 0)
         return false;
     domt_traced_decode(bytes, length, &traced);
-    return domt_traced_last_is_open(&traced, thread, text);
+    return domt_traced_is_last_span_open(&traced, thread, text);
 }
 
 /* --- actors ----------------------------------------------------------------------------------- */
@@ -322,7 +322,7 @@ DOMT_TEST(a_stall_is_seen_while_it_lasts_and_has_its_length_afterwards)
 
     domt_send_notice(system, address, &stay, NULL);
     DOMT_WAIT_FOR(20, is_span_open_now(system, "thread 1", "stall in stuck (stay)"));
-    ck_assert(domt_traced_last_is_open(&traced, "thread 1", "run stuck (stay)"));
+    ck_assert(domt_traced_is_last_span_open(&traced, "thread 1", "run stuck (stay)"));
     DOMT_WAIT_FOR(30, domt_count_ended_stalls(system) == 1);
     DOMT_WAIT_FOR(20, !is_span_open_now(system, "thread 1", "stall in stuck (stay)"));
     const domt_traced_event *run =
@@ -336,7 +336,7 @@ DOMT_TEST(a_stall_is_seen_while_it_lasts_and_has_its_length_afterwards)
     ck_assert_ptr_nonnull(end);
     ck_assert_uint_eq(stall->depth, run->depth + 1);
     ck_assert_uint_ge(end->at_ns - stall->at_ns, 100 * DOMT_MS);
-    ck_assert(!domt_traced_last_is_open(&traced, "thread 1", "stall in stuck (stay)"));
+    ck_assert(!domt_traced_is_last_span_open(&traced, "thread 1", "stall in stuck (stay)"));
     domt_end_system(system);
 }
 
@@ -360,8 +360,8 @@ DOMT_TEST(a_stall_leaves_its_file_once_in_a_while)
     fclose(file);
     domt_traced_decode(bytes, length, &traced);
     ck_assert_uint_eq(traced.threads, 2);
-    ck_assert(domt_traced_last_is_open(&traced, "thread 1", "stall in stuck (stay)"));
-    ck_assert(domt_traced_last_is_open(&traced, "thread 1", "run stuck (stay)"));
+    ck_assert(domt_traced_is_last_span_open(&traced, "thread 1", "stall in stuck (stay)"));
+    ck_assert(domt_traced_is_last_span_open(&traced, "thread 1", "run stuck (stay)"));
 
     ck_assert_int_eq(unlink(path), 0);
     let_actor_stall_once(system, address);
@@ -421,7 +421,7 @@ static bool find_ended_flow(const domt_traced_event *ret_steps[4])
     return false;
 }
 
-static bool is_within_run_at(const char *thread, const char *text, uint64_t at_ns)
+static bool has_trace_begin_of_run_at(const char *thread, const char *text, uint64_t at_ns)
 {
     for (uint32_t i = 0; i < traced.events && i < DOMT_TRACED_EVENTS; i++) {
         const domt_traced_event *event = &traced.event[i];
@@ -468,9 +468,9 @@ DOMT_TEST(a_flow_leads_from_an_ask_to_its_answer)
     }
     /* the ask was taken and answered within the same run */
     ck_assert_uint_eq(steps[1]->at_ns, steps[2]->at_ns);
-    ck_assert(is_within_run_at("thread 0", "run asker (wander)", steps[0]->at_ns));
-    ck_assert(is_within_run_at("thread 1", "run answerer (question)", steps[1]->at_ns));
-    ck_assert(is_within_run_at("thread 0", "run asker (answer)", steps[3]->at_ns));
+    ck_assert(has_trace_begin_of_run_at("thread 0", "run asker (wander)", steps[0]->at_ns));
+    ck_assert(has_trace_begin_of_run_at("thread 1", "run answerer (question)", steps[1]->at_ns));
+    ck_assert(has_trace_begin_of_run_at("thread 0", "run asker (answer)", steps[3]->at_ns));
 }
 
 DOMT_TEST(a_flow_waits_for_an_answer_that_comes_later)

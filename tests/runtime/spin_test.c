@@ -100,7 +100,7 @@ DOMT_TEST(without_spin_a_thread_parks_at_once)
     domt_end_system(system_);
 }
 
-DOMT_TEST(automatic_is_none_where_cpus_are_few)
+DOMT_TEST(automatic_spin_is_none_where_cpus_are_few)
 {
     domus_config config = domt_config_of_threads(1);
     config.scheduler.idle.spin_ns = DOMUS_SPIN_AUTO;

@@ -26,7 +26,7 @@ static domus_config config_with_stall_signal(void)
     return config;
 }
 
-static domus_system *start_logging_stalls(const domus_config *config)
+static domus_system *start_system_that_logs_stalls(const domus_config *config)
 {
     ck_assert_int_eq(domus_stall_signal(SIGNAL), 0);
     return domt_start_logging_system(config);
@@ -34,7 +34,7 @@ static domus_system *start_logging_stalls(const domus_config *config)
 
 /* Wait until a stall whose line contains `part` was logged, and end the system. On a busy machine
  * there may be other stalls, outside of handlers. */
-static void end_when_logged(domus_system *system, const char *part)
+static void end_system_when_stall_is_logged(domus_system *system, const char *part)
 {
     uint64_t until_ns = domt_now_ns() + 30000 * DOMT_MS;
     for (; domt_count_log_lines(part, NULL) != 1 || !domt_backtrace_shows_stay();
@@ -134,7 +134,7 @@ DOMT_TEST(stall_is_reported_in_each_kind_of_callback)
 {
     domus_config config = config_with_stall_signal();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        domus_system *system = start_logging_stalls(&config);
+        domus_system *system = start_system_that_logs_stalls(&config);
         domus_address whom = domt_spawn(system, 0, &answerer, NULL);
         domus_address address = domt_spawn(system, 0, cases[i].behaviour, &whom);
         if (cases[i].is_begun)
@@ -142,7 +142,7 @@ DOMT_TEST(stall_is_reported_in_each_kind_of_callback)
         DOMT_WAIT_FOR(10, domt_profile_of_thread(system, 0).spawns == 2);
         if (cases[i].is_stopped)
             ck_assert_int_eq(domus_outside_stop(system, address), 0);
-        end_when_logged(system, cases[i].told);
+        end_system_when_stall_is_logged(system, cases[i].told);
     }
 }
 
@@ -160,13 +160,13 @@ DOMT_TEST(stall_in_on_read_of_channel_is_reported)
 {
     domus_config config = config_with_stall_signal();
     domt_add_front_listener(&config);
-    domus_system *system = start_logging_stalls(&config);
+    domus_system *system = start_system_that_logs_stalls(&config);
 
-    uint16_t port = domt_serve_front(system, &reader, NULL);
+    uint16_t port = domt_serve_front_listener(system, &reader, NULL);
     int fd = domt_connect_to_port(port);
     ck_assert(domt_send_and_get_echo(fd, "hello"));
     close(fd);
-    end_when_logged(system, "in reader, handling on_read");
+    end_system_when_stall_is_logged(system, "in reader, handling on_read");
 }
 
 /* --- nobody's --------------------------------------------------------------------------------- */
@@ -194,15 +194,15 @@ static const domus_behaviour parent = {
     .supervision = &once};
 
 /* The log hook, which the thread calls between two runs, does not return. */
-DOMT_TEST(a_thread_that_is_stuck_outside_of_handlers_is_said_to_be)
+DOMT_TEST(stall_outside_of_handlers_is_reported_as_such)
 {
     domus_config config = config_with_stall_signal();
-    domus_system *system = start_logging_stalls(&config);
+    domus_system *system = start_system_that_logs_stalls(&config);
 
     domt_block_log_at_line("is restarted");
     domt_send_notice(system, domt_spawn(system, 0, &parent, NULL), &begin_type, NULL);
     DOMT_WAIT_FOR(20, domt_count_log_lines(" ms in no handler; ", NULL) == 1);
-    domt_let_stays_go_on();
+    domt_let_stays_and_log_go_on();
     domt_end_system(system);
 }
 
@@ -261,17 +261,17 @@ static int block_signals_and_stay(domus_stack *stack, void *self, const void *pa
 static const domus_behaviour deaf = {
     .name = "stuck", .on = (const domus_on[]){{&stay_type, block_signals_and_stay, 0}, {0}}};
 
-DOMT_TEST(a_thread_that_takes_no_signal_is_told_all_the_same)
+DOMT_TEST(stall_of_a_thread_with_blocked_signals_is_reported)
 {
     domus_config config = config_with_stall_signal();
-    domus_system *system = start_logging_stalls(&config);
+    domus_system *system = start_system_that_logs_stalls(&config);
     domt_send_notice(system, domt_spawn(system, 0, &deaf, NULL), &stay_type, NULL);
     DOMT_WAIT_FOR(30,
                   domt_count_log_lines("in stuck, handling stay", "does not take the signal") == 1);
     domt_end_system(system);
 }
 
-DOMT_TEST(the_signal_is_a_real_time_one_and_nobody_elses)
+DOMT_TEST(stall_signal_must_be_a_real_time_one_that_is_unused)
 {
     struct sigaction action = {.sa_handler = ignore_signal_of_program};
 

@@ -266,7 +266,7 @@ static int burn_cpu_while_it_stays(domus_stack *stack, void *self, const void *p
 static const domus_behaviour held = {
     .name = "stuck", .on = (const domus_on[]){{&long_stay_type, burn_cpu_while_it_stays, 0}, {0}}};
 
-static bool has_stall_the_frame(const domus_stall *stall, const char *function)
+static bool is_function_in_backtrace_of_stall(const domus_stall *stall, const char *function)
 {
     for (uint32_t i = 0; i < stall->frame_count; i++)
         if (strcmp(stall->frames[i], function) == 0)
@@ -308,7 +308,7 @@ DOMT_TEST(a_stall_is_seen_while_it_lasts_and_afterwards)
     ck_assert_uint_eq(stalls[0].index, 1);
     ck_assert(
         /* this function is not static, because dladdr() finds no static names */
-        has_stall_the_frame(&stalls[0], "burn_cpu_while_it_stays"));
+        is_function_in_backtrace_of_stall(&stalls[0], "burn_cpu_while_it_stays"));
 
     atomic_store(&stays, false);
     DOMT_WAIT_FOR(20, read_kept_stalls(system) == 1 && stalls[0].is_over);
@@ -336,7 +336,7 @@ static domus_system *make_system_not_started(void)
     return system;
 }
 
-static uint64_t add_record_to_history(domus_system *system, uint32_t index)
+static uint64_t add_stall_to_history(domus_system *system, uint32_t index)
 {
     domi_stall_record record = {.began_ns = domi_clock_now(&system->clock), .index = index};
     return domi_stall_history_add_stall(&system->stall_history, &system->clock, &record);
@@ -348,7 +348,7 @@ DOMT_TEST(last_stalls_are_kept_oldest_first)
     uint32_t count = 0;
 
     for (uint32_t i = 1; i <= DOMUS_STALLS_KEPT + 4; i++) {
-        ck_assert_uint_eq(add_record_to_history(system, i), i);
+        ck_assert_uint_eq(add_stall_to_history(system, i), i);
         ck_assert_uint_eq(read_kept_stalls(system), i < DOMUS_STALLS_KEPT ? i : DOMUS_STALLS_KEPT);
         ck_assert_uint_eq(stalls[0].index, i < DOMUS_STALLS_KEPT ? 1 : i - DOMUS_STALLS_KEPT + 1);
     }
@@ -363,10 +363,10 @@ DOMT_TEST(last_stalls_are_kept_oldest_first)
 }
 
 /* The end of a stall must not be written to a newer stall that has taken its place in the list. */
-DOMT_TEST(end_is_recorded_for_its_own_stall)
+DOMT_TEST(end_of_a_stall_is_not_recorded_for_a_newer_one)
 {
     domus_system *system = make_system_not_started();
-    uint64_t first = add_record_to_history(system, 1);
+    uint64_t first = add_stall_to_history(system, 1);
 
     domi_stall_history_end_stall(&system->stall_history, 0, 7);
     ck_assert_uint_eq(read_kept_stalls(system), 1);
@@ -376,7 +376,7 @@ DOMT_TEST(end_is_recorded_for_its_own_stall)
     ck_assert(stalls[0].is_over);
     ck_assert_uint_eq(stalls[0].length_ns, 7);
     for (uint32_t i = 0; i < DOMUS_STALLS_KEPT; i++)
-        (void)add_record_to_history(system, i);
+        (void)add_stall_to_history(system, i);
     domi_stall_history_end_stall(&system->stall_history, first, 7);
     ck_assert_uint_eq(read_kept_stalls(system), DOMUS_STALLS_KEPT);
     for (uint32_t i = 0; i < DOMUS_STALLS_KEPT; i++)

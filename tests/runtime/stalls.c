@@ -21,7 +21,7 @@ void domt_block_log_at_line(const char *part)
     atomic_store(&stays_at, part);
 }
 
-void domt_let_stays_go_on(void)
+void domt_let_stays_and_log_go_on(void)
 {
     atomic_store(&goes_on, true);
 }

@@ -20,12 +20,12 @@ uint32_t domt_count_log_lines(const char *first, const char *second);
  * there is none. */
 const char *domt_first_log_line(const char *part);
 
-/* Let the log hook block at each line that contains `part`, until domt_let_stays_go_on() is called;
- * NULL: at no line. */
+/* Let the log hook block at each line that contains `part`, until domt_let_stays_and_log_go_on() is
+ * called; NULL: at no line. */
 void domt_block_log_at_line(const char *part);
 
 /* Let the actors and the log hook that stay somewhere (domt_block_log_at_line()) go on. */
-void domt_let_stays_go_on(void);
+void domt_let_stays_and_log_go_on(void);
 
 /* Stay in this function for `ns`, and until a log line with `part` was kept (NULL: for no line),
  * but at most 20 s. domt_stay_busy() uses CPU time, domt_stay_asleep() sleeps; both functions lie

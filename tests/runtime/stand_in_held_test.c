@@ -56,7 +56,7 @@ static int work_or_hang_elsewhere(domus_stack *stack, void *self, const void *pa
     return 0;
 }
 
-static int check_it_runs_at_home(domus_stack *stack, void *self, const void *payload)
+static int check_speaker_runs_at_home(domus_stack *stack, void *self, const void *payload)
 {
     ck_assert(is_on_home_thread());
     atomic_fetch_add(&spoken, 1);
@@ -84,7 +84,7 @@ static const domus_behaviour worker = {
 static const domus_behaviour speaker = {
     .name = "speaker",
     .on_mount = record_thread_of_sleeper,
-    .on = (const domus_on[]){{&speak_type, check_it_runs_at_home, 0},
+    .on = (const domus_on[]){{&speak_type, check_speaker_runs_at_home, 0},
                              {&begin_type, tick_every_ms, 0},
                              {&tick_type, count_tick, 0},
                              {0}}};
@@ -118,7 +118,7 @@ static world begin_world_of_sleeper(uint32_t threads, domus_io_backend backend)
     return it;
 }
 
-static domi_manager *manager_of(const world *it, uint32_t thread)
+static domi_manager *manager_of_thread(const world *it, uint32_t thread)
 {
     return &it->system->threads[thread].manager;
 }
@@ -141,15 +141,16 @@ static void hold_sleeping_thread(const world *it)
         ck_assert_uint_lt(domt_now_ns(), until_ns);
         send_work_once_and_wait(it);
         for (int i = 0;
-             i < 10 && domi_park_read_word(&manager_of(it, HOME)->park) != DOMI_PARK_DOZING; i++)
+             i < 10 && domi_park_read_word(&manager_of_thread(it, HOME)->park) != DOMI_PARK_DOZING;
+             i++)
             domt_pause_ns(20000);
-    } while (!domi_park_try_hold(&manager_of(it, HOME)->park));
+    } while (!domi_park_try_hold_dozing_owner(&manager_of_thread(it, HOME)->park));
 }
 
 /* Wake the held thread, which then waits for the end of the hold. */
 static void wake_held_thread(const world *it)
 {
-    domi_manager *manager = manager_of(it, HOME);
+    domi_manager *manager = manager_of_thread(it, HOME);
     manager->hooks.wake(manager);
 }
 
@@ -173,7 +174,7 @@ static void check_hang_on_other_thread(domus_io_backend backend)
     domt_end_system(it.system);
 }
 
-DOMT_TEST(actor_that_hangs_in_other_hands_keeps_no_other_one_of_its_thread)
+DOMT_TEST(actor_that_hangs_at_a_stand_in_does_not_hold_its_home)
 {
     check_hang_on_other_thread(DOMUS_BACKEND_AUTO);
     check_hang_on_other_thread(DOMUS_BACKEND_EPOLL);
@@ -193,16 +194,16 @@ static void check_long_hold_of_sleeper(domus_io_backend backend)
     domt_pause_ns(20 * DOMT_MS);
     ck_assert_uint_eq(atomic_load(&ticks), before);
     domt_send_notice(it.system, it.speaker, &speak_type, NULL);
-    ck_assert_uint_eq(atomic_load(&manager_of(&it, HOME)->park), DOMI_PARK_WANTED);
+    ck_assert_uint_eq(atomic_load(&manager_of_thread(&it, HOME)->park), DOMI_PARK_WANTED);
     ck_assert_uint_eq(atomic_load(&spoken), spoke);
-    ck_assert(domi_park_release(&manager_of(&it, HOME)->park, false));
+    ck_assert(domi_park_release_held_owner(&manager_of_thread(&it, HOME)->park, false));
     wake_held_thread(&it);
     DOMT_WAIT_FOR(20, atomic_load(&spoken) > spoke && atomic_load(&ticks) > before + 10);
     send_work_once_and_wait(&it);
     domt_end_system(it.system);
 }
 
-DOMT_TEST(holder_that_loses_its_cpu_loses_no_timer_and_no_message)
+DOMT_TEST(long_hold_of_a_sleeper_loses_no_timer_and_no_message)
 {
     check_long_hold_of_sleeper(DOMUS_BACKEND_AUTO);
     check_long_hold_of_sleeper(DOMUS_BACKEND_EPOLL);
@@ -213,7 +214,7 @@ static void *wake_and_release_held_thread(void *it)
     domt_pause_ns(20 * DOMT_MS);
     /* wake the thread before the hold ends, because after that the system may end and be freed */
     wake_held_thread(it);
-    (void)domi_park_release(&manager_of(it, HOME)->park, false);
+    (void)domi_park_release_held_owner(&manager_of_thread(it, HOME)->park, false);
     return NULL;
 }
 
@@ -275,7 +276,7 @@ static const domus_behaviour burner = {
 static const domus_behaviour burning = {
     .name = "burning", .on = (const domus_on[]){{&begin_type, send_work_to_all_burners, 0}, {0}}};
 
-DOMT_TEST(overwhelmed_thread_is_helped_beside_two_that_stand_in_for_each_other)
+DOMT_TEST(overwhelmed_thread_is_helped_while_two_others_stand_in)
 {
     world it = begin_world_of_sleeper(3, DOMUS_BACKEND_AUTO);
     domus_address lights = domt_spawn(it.system, BURNS, &burning, NULL);
@@ -329,7 +330,7 @@ static int send_work_to_keep_thread_warm(domus_stack *stack, void *self, const v
 
 /* Send work, and stay in the handler for `least_ns` and, if `waits` is true, until the receiver has
  * begun. */
-static int send_and_stay(domus_stack *stack, uint64_t least_ns, bool waits)
+static int send_work_and_stay_in_handler(domus_stack *stack, uint64_t least_ns, bool waits)
 {
     uint64_t until = atomic_load(&begun) + 1;
     uint64_t begun_ns = domt_now_ns();
@@ -346,12 +347,12 @@ static int send_and_stay(domus_stack *stack, uint64_t least_ns, bool waits)
 
 static int send_work_and_compute(domus_stack *stack, void *self, const void *payload)
 {
-    return send_and_stay(stack, LONG_NS, false);
+    return send_work_and_stay_in_handler(stack, LONG_NS, false);
 }
 
 static int send_work_and_wait_in_handler(domus_stack *stack, void *self, const void *payload)
 {
-    return send_and_stay(stack, 0, true);
+    return send_work_and_stay_in_handler(stack, 0, true);
 }
 
 static const domus_behaviour staying = {

@@ -48,7 +48,7 @@ static void let_thread_doze(uint32_t thread)
     atomic_store(park_word_of_thread(thread), DOMI_PARK_DOZING);
 }
 
-static int send_small_or_large(domus_stack *stack, domus_address to, bool large)
+static int send_small_or_large_notice(domus_stack *stack, domus_address to, bool large)
 {
     static const char bytes[100];
     return domus_notice(stack, to, large ? &large_type : &work_type, large ? bytes : NULL);
@@ -56,19 +56,19 @@ static int send_small_or_large(domus_stack *stack, domus_address to, bool large)
 
 /* Send as a thread does that does not see yet that the receiver's thread falls asleep: by the
  * belt. */
-static void send_by_belt_to_doze(domus_stack *stack)
+static void send_by_belt_before_thread_dozes(domus_stack *stack)
 {
     atomic_store(park_word_of_thread(1), DOMI_PARK_RUNNING);
-    ck_assert_int_eq(send_small_or_large(stack, receivers[0], false), 0);
+    ck_assert_int_eq(send_small_or_large_notice(stack, receivers[0], false), 0);
     let_thread_doze(1);
 }
 
 static int send_work_to_receivers(domus_stack *stack, void *self, const void *payload)
 {
     if (does.uses_belt_first)
-        send_by_belt_to_doze(stack);
+        send_by_belt_before_thread_dozes(stack);
     for (uint32_t i = 0; i < receivers_count; i++)
-        ck_assert_int_eq(send_small_or_large(stack, receivers[i], does.uses_belt_first), 0);
+        ck_assert_int_eq(send_small_or_large_notice(stack, receivers[i], does.uses_belt_first), 0);
     woken_behind_send = ring_of_thread(1)->wakes;
     domt_stepped_advance_clock(&world, does.works_behind_send_ns);
     return 0;
@@ -117,7 +117,7 @@ static domus_config config_with_standing_in(uint32_t threads)
 }
 
 /* Let all threads fall asleep, with a message for the actor that sends. */
-static void begin_world_asleep(domus_config config)
+static void begin_with_all_threads_asleep(domus_config config)
 {
     domt_stepped_init(&world, &config);
     sender = domt_spawn(world.system, HERE, &plain, NULL);
@@ -226,7 +226,7 @@ DOMT_TEST(actor_of_a_sleeper_runs_in_its_place_or_the_sleeper_is_woken)
             config.scheduler.idle.stand_in_ns = 0;
         if (cases[i].has_belts)
             config.scheduler.belt_slots = 64;
-        begin_world_asleep(config);
+        begin_with_all_threads_asleep(config);
         add_receiver_on_thread(1, cases[i].behaviour != NULL ? cases[i].behaviour : &plain);
         if (cases[i].is_one_of_two)
             add_receiver_on_thread(1, &plain);
@@ -253,7 +253,7 @@ DOMT_TEST(actor_of_a_sleeper_runs_in_its_place_or_the_sleeper_is_woken)
  * hold must end with a wake-up. */
 DOMT_TEST(sleeper_that_is_called_to_steal_is_woken)
 {
-    begin_world_asleep(config_with_standing_in(2));
+    begin_with_all_threads_asleep(config_with_standing_in(2));
     add_receiver_on_thread(1, &plain);
     atomic_store(&world.system->waking, 1 + 1);
     let_sender_wake_and_send_after(0);
@@ -265,7 +265,7 @@ DOMT_TEST(long_runs_are_left_to_the_sleeper_for_a_while)
     domus_config config = config_with_standing_in(2);
 
     config.scheduler.idle.stand_in_ns = 110000;
-    begin_world_asleep(config);
+    begin_with_all_threads_asleep(config);
     add_receiver_on_thread(1, &plain);
     /* more work than a stand-in may take on, but too little for a wake-up at once */
     does.work_takes_ns = 100000;
@@ -280,7 +280,7 @@ DOMT_TEST(long_runs_are_left_to_the_sleeper_for_a_while)
  * awake. */
 DOMT_TEST(actor_that_stops_in_its_run_ends_on_its_own_thread)
 {
-    begin_world_asleep(config_with_standing_in(2));
+    begin_with_all_threads_asleep(config_with_standing_in(2));
     add_receiver_on_thread(1, &plain);
     does.stops_itself = true;
     let_sender_wake_and_send_after(0);
@@ -297,27 +297,27 @@ DOMT_TEST(actor_that_stops_in_its_run_ends_on_its_own_thread)
 
 DOMT_TEST(mail_that_comes_for_a_held_thread_wakes_it)
 {
-    begin_world_asleep(config_with_standing_in(2));
+    begin_with_all_threads_asleep(config_with_standing_in(2));
     add_receiver_on_thread(1, &plain);
     let_sender_wake_and_send_after(0);
     ck_assert_uint_eq(worked, 1);
-    ck_assert(domi_park_try_hold(park_word_of_thread(1)));
+    ck_assert(domi_park_try_hold_dozing_owner(park_word_of_thread(1)));
     /* this message comes from a foreign thread */
     domt_send_notice(world.system, receivers[0], &work_type, NULL);
     ck_assert_uint_eq(atomic_load(park_word_of_thread(1)), DOMI_PARK_WANTED);
     ck_assert_uint_eq(ring_of_thread(1)->wakes, 0);
-    ck_assert(domi_park_release(park_word_of_thread(1), false));
+    ck_assert(domi_park_release_held_owner(park_word_of_thread(1), false));
     ck_assert_uint_eq(atomic_load(park_word_of_thread(1)), DOMI_PARK_NOTIFIED);
     end_world_of_threads();
 }
 
 /* In one phase, the wake-ups of at most DOMI_SLEEPERS_MAX threads can be put off; further threads
  * are woken at once. */
-DOMT_TEST(sleepers_that_find_no_room_in_the_notes_are_woken)
+DOMT_TEST(sleepers_beyond_the_most_that_can_be_noted_are_woken)
 {
     uint32_t asleep = DOMI_SLEEPERS_MAX + 2;
 
-    begin_world_asleep(config_with_standing_in(1 + asleep));
+    begin_with_all_threads_asleep(config_with_standing_in(1 + asleep));
     for (uint32_t i = 1; i <= asleep; i++)
         add_receiver_on_thread(i, &plain);
     let_sender_wake_and_send_after(0);
@@ -356,9 +356,9 @@ static void expect_wakes_and_runs_so_far(uint32_t wakes, uint32_t runs_here)
 
 /* A sleeper had to wait for a handler that went on working after its send. For some time after
  * that, this thread puts off no wake-up. */
-DOMT_TEST(sleepers_do_not_wait_twice_for_handlers_that_take_long)
+DOMT_TEST(long_handler_makes_its_thread_wake_sleepers_at_once)
 {
-    begin_world_asleep(config_with_standing_in(2));
+    begin_with_all_threads_asleep(config_with_standing_in(2));
     add_receiver_on_thread(1, &plain);
     does.works_behind_send_ns = DOMT_MS;
     let_sender_wake_and_send_after(0);
@@ -409,7 +409,7 @@ DOMT_TEST(thread_dozes_behind_a_short_sleep_or_one_in_which_others_stood_in)
     uint64_t doze_ns = config.scheduler.idle.doze_ns;
 
     ck_assert_uint_eq(doze_ns, 2 * DOMT_MS); /* the default of scheduler.idle.doze */
-    begin_world_asleep(config);
+    begin_with_all_threads_asleep(config);
     world.on_sleep = record_park_word_and_sleep;
     expect_time_out_and_word_of_sleep(SECOND, SECOND, DOMI_PARK_SLEEPING);
     expect_time_out_and_word_of_sleep(doze_ns - 1, SECOND, DOMI_PARK_SLEEPING);
@@ -422,7 +422,7 @@ DOMT_TEST(thread_dozes_behind_a_short_sleep_or_one_in_which_others_stood_in)
     expect_time_out_and_word_of_sleep(SECOND, SECOND, DOMI_PARK_SLEEPING);
     end_world_of_threads();
     config.scheduler.idle.stand_in_ns = 0;
-    begin_world_asleep(config);
+    begin_with_all_threads_asleep(config);
     world.on_sleep = record_park_word_and_sleep;
     expect_time_out_and_word_of_sleep(0, SECOND, DOMI_PARK_SLEEPING);
     expect_time_out_and_word_of_sleep(0, SECOND, DOMI_PARK_SLEEPING);

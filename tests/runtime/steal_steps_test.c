@@ -65,10 +65,10 @@ static void let_victim_look_for_work(uint64_t after_ns)
 {
     domt_stepped_advance_clock(&world, after_ns);
     domi_thread_stamp_time(victim_thread(), DOMI_SPAN_OTHER);
-    domi_thread_adjust_exposed_houses(victim_thread(), get_state_queue_of_victim());
+    domi_thread_expose_or_take_back_houses(victim_thread(), get_state_queue_of_victim());
 }
 
-DOMT_TEST(only_the_thread_that_was_called_ends_the_waking)
+DOMT_TEST(only_the_thread_called_to_steal_clears_the_call)
 {
     open_world_of_two_threads();
     /* this value names thread 1 as the one that was called */
@@ -321,7 +321,7 @@ DOMT_TEST(thief_that_got_a_house_is_as_patient_as_before)
 static uint64_t began_ns, offered_ns;
 
 /* A handler that runs for long, and records the time at which a house of its thread is exposed. */
-static int run_long_and_record_offer(domus_stack *stack, void *self, const void *payload)
+static int run_long_and_record_exposure(domus_stack *stack, void *self, const void *payload)
 {
     if (offered_ns == 0 && domi_loans_count_shared_houses(&victim_thread()->manager) != 0)
         offered_ns = domt_stepped_now_ns(&world) - began_ns;
@@ -330,11 +330,11 @@ static int run_long_and_record_offer(domus_stack *stack, void *self, const void 
 }
 
 static const domus_behaviour slow = {
-    .name = "slow", .on = (const domus_on[]){{&poke, run_long_and_record_offer, 0}, {0}}};
+    .name = "slow", .on = (const domus_on[]){{&poke, run_long_and_record_exposure, 0}, {0}}};
 
 /* When the phase begins, the thread does not know how long runs take. If it first looked after 16
  * runs, the first house would be exposed only after 320 ms. */
-DOMT_TEST(long_houses_are_shown_after_the_first_one)
+DOMT_TEST(long_houses_are_exposed_after_the_first_run)
 {
     domus_address many[MANY];
 
@@ -385,15 +385,15 @@ DOMT_TEST(home_looks_as_often_as_the_mean_run_says)
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         home->stealing.run_ns = rows[i].run_ns;
-        ck_assert_uint_eq(domi_thread_runs_before_first_look(home, FLOOR), rows[i].houses);
-        ck_assert_uint_eq(domi_thread_runs_before_first_look(home, FLOOR + 1), 1);
-        ck_assert_uint_eq(domi_thread_runs_before_next_look(home, 16), rows[i].houses);
+        ck_assert_uint_eq(domi_thread_count_runs_before_first_look(home, FLOOR), rows[i].houses);
+        ck_assert_uint_eq(domi_thread_count_runs_before_first_look(home, FLOOR + 1), 1);
+        ck_assert_uint_eq(domi_thread_count_runs_before_next_look(home, 16), rows[i].houses);
     }
     home->stealing.run_ns = 0; /* if no mean is known, each look comes after twice as many runs */
     for (uint32_t houses = 1; houses < 16; houses *= 2)
-        ck_assert_uint_eq(domi_thread_runs_before_next_look(home, houses), 2 * houses);
+        ck_assert_uint_eq(domi_thread_count_runs_before_next_look(home, houses), 2 * houses);
     world.system->config.scheduler.steal.enabled = false;
-    ck_assert_uint_eq(domi_thread_runs_before_first_look(home, 1000), 16);
+    ck_assert_uint_eq(domi_thread_count_runs_before_first_look(home, 1000), 16);
     domt_stepped_fini(&world);
 }
 

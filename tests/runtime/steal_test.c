@@ -29,7 +29,7 @@ static const domus_type here_type = {.name = "here"};
 static const domus_type again_type = {.name = "again"};
 static const domus_type numbered_type = {.name = "numbered", .size = sizeof(uint64_t)};
 
-static int burn_and_count_elsewhere(domus_stack *stack, void *self, const void *ns)
+static int burn_cpu_and_count_runs_elsewhere(domus_stack *stack, void *self, const void *ns)
 {
     burn_cpu(*(const uint64_t *)ns);
     atomic_fetch_add(&elsewhere, !pthread_equal(pthread_self(), home_thread));
@@ -37,7 +37,7 @@ static int burn_and_count_elsewhere(domus_stack *stack, void *self, const void *
     return 0;
 }
 
-static int check_number_and_burn(domus_stack *stack, void *self, const void *number)
+static int check_number_and_burn_cpu(domus_stack *stack, void *self, const void *number)
 {
     uint64_t *next = self;
 
@@ -53,8 +53,8 @@ static int check_number_and_burn(domus_stack *stack, void *self, const void *num
 static const domus_behaviour worker = {
     .name = "worker",
     .state_size = sizeof(uint64_t),
-    .on = (const domus_on[]){{&work_type, burn_and_count_elsewhere, 0},
-                             {&numbered_type, check_number_and_burn, 0},
+    .on = (const domus_on[]){{&work_type, burn_cpu_and_count_runs_elsewhere, 0},
+                             {&numbered_type, check_number_and_burn_cpu, 0},
                              {0}}};
 
 /* The state of a starter: an actor on thread 0 that sends work to all workers, so that the messages
@@ -303,7 +303,7 @@ DOMT_TEST(system_stops_while_houses_are_lent)
  * time. */
 static _Atomic uint32_t old;
 
-static int check_shown_time(domus_stack *stack, void *self, const void *ns)
+static int check_time_shown_to_lent_actor(domus_stack *stack, void *self, const void *ns)
 {
     /* difference between the time that the actor is shown and the present time */
     int64_t age_ns = (int64_t)(domt_now_ns() - domus_now_ns(stack));
@@ -318,7 +318,8 @@ static int check_shown_time(domus_stack *stack, void *self, const void *ns)
 }
 
 static const domus_behaviour timed = {
-    .name = "timed", .on = (const domus_on[]){{&work_type, check_shown_time, 0}, {0}}};
+    .name = "timed",
+    .on = (const domus_on[]){{&work_type, check_time_shown_to_lent_actor, 0}, {0}}};
 
 /* Let workers look at the time that they are shown. Returns how many times a worker was lent. */
 static uint32_t check_shown_time_of_workers(void)

@@ -152,22 +152,23 @@ static void stepped_publish_no_buffers(void *ring)
 }
 
 /* The stepped system has no connections, so an accept, a receive or a send on its ring is a bug. */
-static void never_accept(void *ring, int fd, uint64_t user_data)
+static void abort_on_accept(void *ring, int fd, uint64_t user_data)
 {
     ck_abort_msg("an accept in the stepped ring");
 }
 
-static void never_receive(void *ring, int fd, bool once, uint64_t user_data)
+static void abort_on_receive(void *ring, int fd, bool once, uint64_t user_data)
 {
     ck_abort_msg("a receive in the stepped ring");
 }
 
-static void never_send(void *ring, int fd, const void *data, uint32_t size, uint64_t user_data)
+static void abort_on_send(void *ring, int fd, const void *data, uint32_t size, uint64_t user_data)
 {
     ck_abort_msg("a send in the stepped ring");
 }
 
-static void never_send_message(void *ring, int fd, const struct msghdr *message, uint64_t user_data)
+static void abort_on_send_message(void *ring, int fd, const struct msghdr *message,
+                                  uint64_t user_data)
 {
     ck_abort_msg("a send of a message in the stepped ring");
 }
@@ -182,11 +183,11 @@ const domi_backend domt_stepped_ring = {
     .reap = stepped_reap_completions,
     .ready = stepped_ready_to_reap,
     .pending = stepped_pending_operations,
-    .accept = never_accept,
-    .receive = never_receive,
+    .accept = abort_on_accept,
+    .receive = abort_on_receive,
     .poll = stepped_poll_wake_descriptor,
-    .send = never_send,
-    .send_message = never_send_message,
+    .send = abort_on_send,
+    .send_message = abort_on_send_message,
     .cancel = stepped_cancel_operation,
     .forget = stepped_forget_nothing,
     .give = stepped_give_no_buffer,

@@ -29,7 +29,7 @@ static void iterate_all_threads(void)
 
 /* Check the end of the first step: each thread has begun to drain, and none of them listens any
  * more. */
-static void check_step_is_quiet(bool (*is_quiet)(const domus_system *system))
+static void check_step_waits_until_all_drain(bool (*is_quiet)(const domus_system *system))
 {
     ck_assert(!is_quiet(world.system));
     domt_stepped_iterate(&world, 0, false);
@@ -47,10 +47,10 @@ static void check_step_is_quiet(bool (*is_quiet)(const domus_system *system))
 
 /* Check that the step waits for accepted connections, and not for connections that this side has
  * made. */
-static void check_step_is_served(bool (*has_served)(const domus_system *system))
+static void check_step_waits_for_accepted(bool (*has_served)(const domus_system *system))
 {
     domi_io *io = &world.system->threads[1].io;
-    check_step_is_quiet(has_served);
+    check_step_waits_until_all_drain(has_served);
     atomic_fetch_add(&io->connections, 1);
     ck_assert(!has_served(world.system));
     atomic_fetch_add(&io->outbound, 1);
@@ -76,7 +76,7 @@ static void check_step_waits_for_every_thread(bool (*have_followed)(const domus_
 {
     uint32_t orders = atomic_load(&world.system->orders);
     ck_assert(have_followed(world.system));
-    atomic_store(&world.system->orders, orders + domi_orders_of_step(1));
+    atomic_store(&world.system->orders, orders + domi_orders_of_stop(1));
     ck_assert(!have_followed(world.system));
     atomic_store(&world.system->orders, orders);
 }
@@ -115,7 +115,7 @@ static void check_step_of_closed_spawns(bool (*is_detached_closed)(const domus_s
 }
 
 /* Check that the step is over when every actor has stopped. */
-static void check_step_is_empty(bool (*is_empty)(const domus_system *system))
+static void check_step_waits_for_actors(bool (*is_empty)(const domus_system *system))
 {
     ck_assert(!is_empty(world.system));
     for (int i = 0; i < 100 && !is_empty(world.system); i++)
@@ -134,8 +134,9 @@ static bool check_next_step_of_stop(domi_simulator *simulator,
                                     bool (*is_done)(const domus_system *system), uint64_t until_ns)
 {
     void (*const hold[])(bool (*is_done)(const domus_system *system)) = {
-        check_step_is_served,    check_step_of_upstream,      check_step_waits_for_every_thread,
-        check_step_of_processes, check_step_of_closed_spawns, check_step_is_empty};
+        check_step_waits_for_accepted,     check_step_of_upstream,
+        check_step_waits_for_every_thread, check_step_of_processes,
+        check_step_of_closed_spawns,       check_step_waits_for_actors};
     if (waits < sizeof hold / sizeof hold[0])
         hold[waits](is_done);
     waits++;
@@ -215,7 +216,7 @@ DOMT_TEST(a_listener_whose_acceptor_was_never_mounted_is_closed_and_its_backlog_
 
     domt_add_front_listener(&config);
     domt_stepped_init(&world, &config);
-    uint16_t port = domt_serve_front(world.system, &server, NULL);
+    uint16_t port = domt_serve_front_listener(world.system, &server, NULL);
     int peer = domt_connect_to_port(port);
     world.system->simulator = &simulator;
     ck_assert_int_eq(domus_system_stop(world.system), 1);
@@ -350,7 +351,7 @@ static domus_system *start_system_with_held_up_stop(int *ret_peer)
     config.shutdown.drain_timeout_ns = 20 * DOMT_MS;
     config.shutdown.actor_timeout_ns = 10 * DOMT_MS;
     domus_system *system = domt_start_logging_system(&config);
-    uint16_t port = domt_serve_front(system, &held, facts);
+    uint16_t port = domt_serve_front_listener(system, &held, facts);
     address.sin_port = htons(port);
     *ret_peer = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     ck_assert_int_eq(connect(*ret_peer, (struct sockaddr *)(void *)&address, sizeof address), 0);
@@ -362,7 +363,7 @@ static domus_system *start_system_with_held_up_stop(int *ret_peer)
 /* Number of threads that ThreadSanitizer starts with the first thread of the program, and keeps. */
 #define OWN_THREADS (DOMT_TSAN ? 1u : 0u)
 
-DOMT_TEST(a_stop_that_is_asked_for_again_tells_only_what_is_new)
+DOMT_TEST(stop_that_is_called_again_logs_only_what_is_new)
 {
     int peer;
     domus_system *system = start_system_with_held_up_stop(&peer);

@@ -72,7 +72,7 @@ static int count_resumed(domus_stack *stack, void *self, const domus_answer *ans
 
 /* Raise a barrier and wait for an answer that never comes, so that all later messages stay in the
  * mailbox. */
-static int hold_in_barrier(domus_stack *stack, void *self, const void *payload)
+static int wait_for_ever_in_barrier(domus_stack *stack, void *self, const void *payload)
 {
     parcel none = {NULL};
     int result = domus_barrier(stack);
@@ -93,7 +93,7 @@ static const domus_type hold_type = {.name = "hold", .size = sizeof(domus_addres
 static const domus_behaviour holder = {
     .name = "holder",
     .on = (const domus_on[]){{&parcel_type, take_and_count_parcel, 0},
-                             {&hold_type, hold_in_barrier, 0},
+                             {&hold_type, wait_for_ever_in_barrier, 0},
                              {&question_type, raise_barrier_and_sleep, 0},
                              {0}},
     .on_mount = domt_count_mount,
@@ -142,7 +142,7 @@ struct link {
 
 static const domus_type link_type = {.name = "link", .size = sizeof(struct link)};
 
-static int take_over_link(domus_stack *stack, void *self, const void *payload)
+static int set_own_link(domus_stack *stack, void *self, const void *payload)
 {
     *(struct link *)self = *(const struct link *)payload;
     atomic_fetch_add(&made, 1);
@@ -150,7 +150,7 @@ static int take_over_link(domus_stack *stack, void *self, const void *payload)
 }
 
 /* Wait until both threads are ending their actors. */
-static void wait_until_both_threads_end(void)
+static void wait_until_both_threads_end_actors(void)
 {
     static _Atomic uint32_t here;
     static _Thread_local bool met;
@@ -173,7 +173,7 @@ static void call_each_verb_in_stop(domus_stack *stack, void *self_)
     domus_timer timer;
     const domus_address to[] = {self->next, self->far, domus_self(stack)};
 
-    wait_until_both_threads_end();
+    wait_until_both_threads_end_actors();
     atomic_fetch_add(&domt_stopped, 1);
     for (size_t i = 0; i < sizeof to / sizeof to[0]; i++) {
         if (domus_notice(stack, to[i], &parcel_type, &(parcel){NULL}) == 0)
@@ -193,8 +193,7 @@ static void call_each_verb_in_stop(domus_stack *stack, void *self_)
 
 static const domus_behaviour leaver = {.name = "leaver",
                                        .state_size = sizeof(struct link),
-                                       .on =
-                                           (const domus_on[]){{&link_type, take_over_link, 0}, {0}},
+                                       .on = (const domus_on[]){{&link_type, set_own_link, 0}, {0}},
                                        .on_stop = call_each_verb_in_stop};
 
 DOMT_TEST(on_stop_may_do_anything_at_the_end)

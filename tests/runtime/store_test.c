@@ -77,7 +77,7 @@ static int send_answer_to_client(domus_stack *stack, domus_channel *channel, cha
     return domus_channel_write(stack, channel, bytes);
 }
 
-static uint32_t number_of_value(const request *of)
+static uint32_t number_of_value_in_request(const request *of)
 {
     uint32_t number;
     memcpy(&number, of->head + 1, sizeof number);
@@ -87,7 +87,7 @@ static uint32_t number_of_value(const request *of)
 /* Answer a request of which all bytes have come. */
 static int serve_request(domus_stack *stack, domus_channel *channel, request *asked)
 {
-    char **place = &values[number_of_value(asked)];
+    char **place = &values[number_of_value_in_request(asked)];
     char word = 'K';
 
     if (asked->head[0] == 'G')

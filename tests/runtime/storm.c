@@ -40,7 +40,7 @@ void domt_storm_check_payload(const void *payload)
         domt_storm_record_wrong("a payload was looked at that is gone");
 }
 
-static void end_memory_of_payload(const domt_load *load)
+static void check_and_free_memory_of_payload(const domt_load *load)
 {
     domt_storm_check_payload(load);
     if (load->memory != NULL)
@@ -53,7 +53,7 @@ static void release_payload(void *payload)
     const domt_load *load = payload;
     if (load->memory == NULL) /* the payload of a new message was never filled */
         return;
-    end_memory_of_payload(load);
+    check_and_free_memory_of_payload(load);
     atomic_fetch_add(&released, 1);
 }
 
@@ -82,7 +82,7 @@ void *domt_storm_new_payload(uint64_t depth)
 
 void domt_storm_free_payload(domt_load load)
 {
-    end_memory_of_payload(&load);
+    check_and_free_memory_of_payload(&load);
     atomic_fetch_add(&freed, 1);
 }
 
@@ -100,7 +100,7 @@ enum { NONE, ASKED, ANSWERED, ABANDONED, UNDONE };
 static _Atomic uint8_t tickets[TICKETS_MAX];
 static _Atomic uint32_t tickets_count;
 
-uint32_t domt_ticket_new(void)
+uint32_t domt_ticket_open_for_ask(void)
 {
     uint32_t ticket = atomic_fetch_add(&tickets_count, 1) + 1;
     if (ticket >= TICKETS_MAX)
@@ -115,25 +115,25 @@ static void end_open_ticket(uint32_t ticket, uint8_t as)
         domt_storm_record_wrong("an ask was answered twice, or after its conversation had ended");
 }
 
-void domt_ticket_answer(uint32_t ticket)
+void domt_ticket_close_as_answered(uint32_t ticket)
 {
     end_open_ticket(ticket, ANSWERED);
 }
 
-void domt_ticket_abandon(uint32_t ticket)
+void domt_ticket_close_as_abandoned(uint32_t ticket)
 {
     domt_storm_count_deed(DOMT_DID_ABANDON, true);
     end_open_ticket(ticket, ABANDONED);
 }
 
-void domt_ticket_undo(uint32_t ticket)
+void domt_ticket_close_as_not_asked(uint32_t ticket)
 {
     end_open_ticket(ticket, UNDONE);
 }
 
 /* --- the run ---------------------------------------------------------------------------------- */
 
-static uint32_t tickets_used_count(void)
+static uint32_t count_used_tickets(void)
 {
     uint32_t count = atomic_load(&tickets_count) + 1;
     return count < TICKETS_MAX ? count : TICKETS_MAX;
@@ -141,7 +141,7 @@ static uint32_t tickets_used_count(void)
 
 void domt_storm_begin(int64_t budget)
 {
-    for (uint32_t i = 0; i < tickets_used_count(); i++)
+    for (uint32_t i = 0; i < count_used_tickets(); i++)
         atomic_store(&tickets[i], NONE);
     atomic_store(&tickets_count, 0);
     atomic_store(&made, 0);
@@ -158,7 +158,7 @@ const char *domt_storm_end(bool killed)
     static char text[200];
     uint64_t open = 0;
 
-    for (uint32_t i = 0; i < tickets_used_count(); i++)
+    for (uint32_t i = 0; i < count_used_tickets(); i++)
         open += atomic_load(&tickets[i]) == ASKED;
     if (first_wrong[0] != '\0')
         return first_wrong;
@@ -197,7 +197,7 @@ domus_address domt_storm_crowd_at(uint32_t place)
 
 #define MS DOMT_STORM_MS
 
-void domt_use_timers(domt_step *step)
+void domt_use_timers_at_random(domt_step *step)
 {
     domus_timer *timer = &step->self->timers[domt_draw_below(step, 3)];
     uint64_t dice = domt_draw_below(step, 6);
@@ -267,7 +267,7 @@ void domt_spawn_random_actor(domt_step *step)
         domt_storm_crowd_set(place, born);
 }
 
-void domt_use_names_and_watches(domt_step *step)
+void domt_use_names_or_watches_at_random(domt_step *step)
 {
     char name[8];
     domus_address found;
@@ -287,16 +287,16 @@ void domt_use_names_and_watches(domt_step *step)
     case 3:
         domt_storm_count_deed_if_done(
             DOMT_DID_WATCH,
-            domus_watch_actor(step->stack, domt_any_of_crowd(step), &step->self->watch));
+            domus_watch_actor(step->stack, domt_random_actor_of_crowd(step), &step->self->watch));
         break;
     case 4:
         domt_storm_count_deed_if_done(
             DOMT_DID_LINK,
-            domus_link_actor(step->stack, domt_any_of_crowd(step), &step->self->watch));
+            domus_link_actor(step->stack, domt_random_actor_of_crowd(step), &step->self->watch));
         break;
     case 5:
-        domt_storm_count_deed_if_done(DOMT_DID_ROOM,
-                                      domus_watch_room(step->stack, domt_any_of_crowd(step), NULL));
+        domt_storm_count_deed_if_done(
+            DOMT_DID_ROOM, domus_watch_room(step->stack, domt_random_actor_of_crowd(step), NULL));
         break;
     case 6:
         (void)domus_unwatch(step->stack, step->self->watch);
@@ -315,11 +315,12 @@ void domt_end_random_actor(domt_step *step)
     switch (domt_draw_below(step, 6)) {
     case 0:
         domt_storm_count_deed_if_done(DOMT_DID_STOP,
-                                      domus_stop(step->stack, domt_any_of_crowd(step)));
+                                      domus_stop(step->stack, domt_random_actor_of_crowd(step)));
         break;
     case 1:
-        domt_storm_count_deed_if_done(DOMT_DID_STOP_AFTER,
-                                      domus_stop_after_mail(step->stack, domt_any_of_crowd(step)));
+        domt_storm_count_deed_if_done(
+            DOMT_DID_STOP_AFTER,
+            domus_stop_after_mail(step->stack, domt_random_actor_of_crowd(step)));
         break;
     case 2:
         domt_storm_count_deed_if_done(DOMT_DID_ESCALATE, domus_escalate(step->stack, -EIO));
@@ -338,7 +339,7 @@ void domt_end_random_actor(domt_step *step)
     }
 }
 
-void domt_use_conversations(domt_step *step)
+void domt_use_conversations_at_random(domt_step *step)
 {
     domus_conversation *one = &step->self->conversations[domt_draw_below(step, 2)];
 

@@ -123,10 +123,11 @@ int domt_storm_free_if_failed(int result, const void *payload);
 
 /* Returns a new ticket for an ask, which is open until the ask is answered or its conversation has
  * ended; 0: there is no room for more tickets. */
-uint32_t domt_ticket_new(void);
-void domt_ticket_answer(uint32_t ticket);
-void domt_ticket_abandon(uint32_t ticket);
-void domt_ticket_undo(uint32_t ticket); /* gives back a ticket whose ask could not be made */
+uint32_t domt_ticket_open_for_ask(void);
+void domt_ticket_close_as_answered(uint32_t ticket);
+void domt_ticket_close_as_abandoned(uint32_t ticket);
+void domt_ticket_close_as_not_asked(
+    uint32_t ticket); /* gives back a ticket whose ask could not be made */
 
 /* --- who there is: storm.c -------------------------------------------------------------------- */
 
@@ -187,7 +188,7 @@ typedef struct domt_step {
 } domt_step;
 
 uint64_t domt_draw_below(domt_step *step, uint64_t below);
-domus_address domt_any_of_crowd(domt_step *step);
+domus_address domt_random_actor_of_crowd(domt_step *step);
 
 uint64_t domt_random_time_ns(domt_step *step);
 
@@ -198,14 +199,14 @@ const void *domt_payload_to_send(domt_step *step);
 void domt_storm_count_deed_if_done(enum domt_deed deed, int result);
 
 /* Functions that do one random action each, which is not about messages (storm.c). */
-void domt_use_timers(domt_step *step);
+void domt_use_timers_at_random(domt_step *step);
 void domt_spawn_random_actor(domt_step *step);
-void domt_use_names_and_watches(domt_step *step);
+void domt_use_names_or_watches_at_random(domt_step *step);
 void domt_end_random_actor(domt_step *step);
-void domt_use_conversations(domt_step *step);
+void domt_use_conversations_at_random(domt_step *step);
 
 /* Do some random actions in a step, and perhaps wait. Returns the result for the handler. */
-int domt_act_in_step(domt_step *step);
+int domt_do_random_actions_in_step(domt_step *step);
 
 /* --- actors: storm_actors.c ------------------------------------------------------------------- */
 

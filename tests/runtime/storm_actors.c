@@ -11,7 +11,7 @@
 
 /* --- conversations ---------------------------------------------------------------------------- */
 
-static int resume_conversation(domus_stack *stack, void *self, const domus_answer *answer);
+static int resume_and_act_at_random(domus_stack *stack, void *self, const domus_answer *answer);
 
 /* End a step with `result`. If the conversation does not go on, it abandons the tickets of its asks
  * that are still open. */
@@ -22,18 +22,18 @@ static int end_step_with_result(domt_step *step, int result)
     if (result == DOMUS_PARKED || talk == NULL)
         return result;
     if (talk->single != 0)
-        domt_ticket_abandon(talk->single);
+        domt_ticket_close_as_abandoned(talk->single);
     for (uint32_t i = 0; i < DOMT_TALK_ASKS; i++) {
         if (talk->tickets[i] != 0)
-            domt_ticket_abandon(talk->tickets[i]);
+            domt_ticket_close_as_abandoned(talk->tickets[i]);
     }
     return result;
 }
 
 static int act_and_end_step(domt_step *step)
 {
-    step->then = resume_conversation;
-    return end_step_with_result(step, domt_act_in_step(step));
+    step->then = resume_and_act_at_random;
+    return end_step_with_result(step, domt_do_random_actions_in_step(step));
 }
 
 static void take_ticket_of_answer(domt_talk *talk, const domus_answer *answer)
@@ -42,7 +42,7 @@ static void take_ticket_of_answer(domt_talk *talk, const domus_answer *answer)
         return;
     for (uint32_t i = 0; i < DOMT_TALK_ASKS; i++) {
         if (talk->tickets[i] == answer->tag) {
-            domt_ticket_answer(talk->tickets[i]);
+            domt_ticket_close_as_answered(talk->tickets[i]);
             talk->tickets[i] = 0;
             return;
         }
@@ -85,7 +85,7 @@ static void handle_all_answers(domt_step *step, const domus_answer *answers)
     }
 }
 
-static int resume_conversation(domus_stack *stack, void *self, const domus_answer *answer)
+static int resume_and_act_at_random(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domt_talk *talk = domus_frame(stack);
     domt_step step = {.stack = stack, .self = self, .talk = talk, .depth = 2};
@@ -100,7 +100,7 @@ static int resume_conversation(domus_stack *stack, void *self, const domus_answe
         return act_and_end_step(&step);
     }
     if (talk->single != 0) {
-        domt_ticket_answer(talk->single);
+        domt_ticket_close_as_answered(talk->single);
         talk->single = 0;
     } else {
         take_ticket_of_answer(talk, answer);
@@ -130,24 +130,24 @@ static int begin_step_with_payload(domus_stack *stack, domt_doer *self, const vo
     return act_and_end_step(&step);
 }
 
-static int on_notice_act(domus_stack *stack, void *self, const void *payload)
+static int on_notice_act_at_random(domus_stack *stack, void *self, const void *payload)
 {
     return begin_step_with_payload(stack, self, payload, DOMT_SHOWN_NOTICE);
 }
 
-static int on_ask_act(domus_stack *stack, void *self, const void *payload)
+static int on_ask_act_at_random(domus_stack *stack, void *self, const void *payload)
 {
     return begin_step_with_payload(stack, self, payload, DOMT_SHOWN_ASK);
 }
 
-static int on_alarm_act(domus_stack *stack, void *self, const void *payload)
+static int on_alarm_act_at_random(domus_stack *stack, void *self, const void *payload)
 {
     return begin_step_with_payload(stack, self, payload, DOMT_SHOWN_EVENT);
 }
 
 /* Handle an event about another actor: it has ended, it has room again, or a dead letter was sent
  * to it. */
-static int on_news_of_others_act(domus_stack *stack, void *self, const void *payload)
+static int on_news_act_at_random(domus_stack *stack, void *self, const void *payload)
 {
     domt_step step = {.stack = stack, .self = self, .talk = domus_frame(stack), .depth = 1};
     return act_and_end_step(&step);
@@ -169,7 +169,7 @@ static int on_ask_reply_or_not(domus_stack *stack, void *self, const void *paylo
     return domt_storm_free_if_failed(domus_reply(stack, &domt_storm_volume, load), load);
 }
 
-static int on_mount_act(domus_stack *stack, void *self_)
+static int on_mount_act_at_random(domus_stack *stack, void *self_)
 {
     domt_doer *self = self_;
     domi_random_init(&self->dice, self->seed);
@@ -205,15 +205,15 @@ static int on_restart_forget_asks_and_timers(domus_stack *stack, void *self_, in
 
 #define TALK sizeof(domt_talk)
 
-const domus_on domt_storm_rows[] = {{&domt_storm_note, on_notice_act, TALK},
-                                    {&domt_storm_letter, on_notice_act, TALK},
-                                    {&domt_storm_news, on_notice_act, TALK},
-                                    {&domt_storm_question, on_ask_act, TALK},
-                                    {&domt_storm_essay, on_ask_act, TALK},
-                                    {&domt_storm_alarm, on_alarm_act, TALK},
-                                    {&domus_down_type, on_news_of_others_act, TALK},
-                                    {&domus_room_type, on_news_of_others_act, TALK},
-                                    {&domus_letter_type, on_news_of_others_act, TALK},
+const domus_on domt_storm_rows[] = {{&domt_storm_note, on_notice_act_at_random, TALK},
+                                    {&domt_storm_letter, on_notice_act_at_random, TALK},
+                                    {&domt_storm_news, on_notice_act_at_random, TALK},
+                                    {&domt_storm_question, on_ask_act_at_random, TALK},
+                                    {&domt_storm_essay, on_ask_act_at_random, TALK},
+                                    {&domt_storm_alarm, on_alarm_act_at_random, TALK},
+                                    {&domus_down_type, on_news_act_at_random, TALK},
+                                    {&domus_room_type, on_news_act_at_random, TALK},
+                                    {&domus_letter_type, on_news_act_at_random, TALK},
                                     {0}};
 
 static const domus_supervision restarting = {.intensity = 1000, .otherwise = DOMUS_RESTART};
@@ -221,7 +221,7 @@ static const domus_supervision restarting = {.intensity = 1000, .otherwise = DOM
 #define BEHAVIOUR(its_name, its_rows, supervised)                                                  \
     {                                                                                              \
         .name = its_name, .kind = DOMUS_STATE, .state_size = sizeof(domt_doer), .on = its_rows,    \
-        .on_mount = on_mount_act, .on_stop = on_stop_free_messages,                                \
+        .on_mount = on_mount_act_at_random, .on_stop = on_stop_free_messages,                      \
         .on_restart = on_restart_forget_asks_and_timers, .supervision = supervised,                \
         .mount_frame_size = TALK,                                                                  \
     }
@@ -235,11 +235,11 @@ const domus_behaviour domt_storm_calm = {
     .state_size = sizeof(domt_doer),
     .on = (const domus_on[]){{&domt_storm_question, on_ask_reply_or_not, 0},
                              {&domt_storm_essay, on_ask_reply_or_not, 0},
-                             {&domt_storm_note, on_notice_act, TALK},
-                             {&domt_storm_news, on_notice_act, TALK},
-                             {&domt_storm_alarm, on_alarm_act, TALK},
+                             {&domt_storm_note, on_notice_act_at_random, TALK},
+                             {&domt_storm_news, on_notice_act_at_random, TALK},
+                             {&domt_storm_alarm, on_alarm_act_at_random, TALK},
                              {0}},
-    .on_mount = on_mount_act,
+    .on_mount = on_mount_act_at_random,
     .on_stop = on_stop_free_messages,
     .mount_frame_size = TALK};
 
@@ -276,10 +276,10 @@ const domus_behaviour domt_storm_hermit = {
     .state_size = sizeof(domt_doer),
     .on = (const domus_on[]){{&domt_storm_note, on_note_receive_now, 0},
                              {&domt_storm_question, on_ask_reply_or_not, 0},
-                             {&domt_storm_essay, on_ask_act, TALK},
-                             {&domt_storm_alarm, on_alarm_act, TALK},
+                             {&domt_storm_essay, on_ask_act_at_random, TALK},
+                             {&domt_storm_alarm, on_alarm_act_at_random, TALK},
                              {0}},
-    .on_mount = on_mount_act,
+    .on_mount = on_mount_act_at_random,
     .on_stop = on_stop_free_messages,
     .mount_frame_size = TALK};
 
@@ -307,7 +307,7 @@ static int step_storm_process(domus_stack *stack, void *self_, const domus_proce
     for (uint32_t i = 0; i < count; i++) {
         const domus_process_event *event = &events[i];
         if (event->type == DOMUS_PROCESS_COMPLETE && event->tag != 0) {
-            domt_ticket_answer(self->ticket);
+            domt_ticket_close_as_answered(self->ticket);
             self->ticket = 0;
         }
         if (is_type_of_storm(event->data_type)) {
@@ -322,14 +322,14 @@ static int step_storm_process(domus_stack *stack, void *self_, const domus_proce
     }
     if (self->ticket != 0 || atomic_fetch_sub(&domt_storm_budget, 1) <= 0)
         return 0;
-    uint32_t ticket = domt_ticket_new();
+    uint32_t ticket = domt_ticket_open_for_ask();
     const void *load = domt_storm_new_payload(1);
     domus_address to = domt_storm_crowd_at(self->steps++);
     if (domt_storm_free_if_failed(domus_process_ask(out, to, &domt_storm_question, load, 3 * MS, 1),
                                   load) == 0)
         self->ticket = ticket;
     else
-        domt_ticket_undo(ticket);
+        domt_ticket_close_as_not_asked(ticket);
     if (self->steps < 40)
         return 0;
     load = domt_storm_new_payload(0);
@@ -344,7 +344,7 @@ static void close_storm_process(domus_stack *stack, void *self_)
 {
     const stepper *self = self_;
     if (self->ticket != 0)
-        domt_ticket_abandon(self->ticket);
+        domt_ticket_close_as_abandoned(self->ticket);
 }
 
 const domus_process domt_storm_process = {.name = "stepper",

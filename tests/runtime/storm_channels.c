@@ -40,7 +40,7 @@ static int act_again_after_wait(domus_stack *stack, void *self, const domus_answ
 static int act_without_frame(domus_stack *stack, void *self)
 {
     domt_step step = {.stack = stack, .self = self, .then = act_again_after_wait, .depth = 1};
-    return domt_act_in_step(&step);
+    return domt_do_random_actions_in_step(&step);
 }
 
 static int act_again_after_wait(domus_stack *stack, void *self, const domus_answer *answer)
@@ -57,7 +57,7 @@ static int act_again_after_wait(domus_stack *stack, void *self, const domus_answ
 
 /* --- functions of a channel ------------------------------------------------------------------- */
 
-static int on_mount_line(domus_stack *stack, void *self_)
+static int on_line_mount_act_or_refuse(domus_stack *stack, void *self_)
 {
     domt_doer *self = self_;
 
@@ -73,7 +73,7 @@ static int on_mount_line(domus_stack *stack, void *self_)
     return result < 0 ? 0 : result;
 }
 
-static void on_stop_line(domus_stack *stack, void *self_)
+static void on_line_stop_check_and_count(domus_stack *stack, void *self_)
 {
     domt_doer *self = self_;
 
@@ -86,7 +86,7 @@ static void on_stop_line(domus_stack *stack, void *self_)
     atomic_fetch_sub(&domt_channels_mounted, 1);
 }
 
-static int on_open_line(domus_stack *stack, void *self, const void *payload)
+static int on_line_open_record_and_act(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
     record *own = malloc(sizeof *own);
@@ -102,7 +102,7 @@ static int on_open_line(domus_stack *stack, void *self, const void *payload)
 }
 
 /* Do a random action that only a channel can do. */
-static int do_action_of_channel(domus_stack *stack, domt_doer *self, domus_channel *channel)
+static int do_random_action_of_channel(domus_stack *stack, domt_doer *self, domus_channel *channel)
 {
     domus_buffer *bytes;
 
@@ -137,17 +137,17 @@ static int do_action_of_channel(domus_stack *stack, domt_doer *self, domus_chann
     }
 }
 
-static int on_read_line(domus_stack *stack, void *self, const void *payload)
+static int on_line_read_act_as_channel(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
     check_channel_is_open(stack, event->channel);
     domus_buffer_free(event->bytes);
     count_deed_of_channel(DOMT_LINE_READ);
-    int result = do_action_of_channel(stack, self, event->channel);
+    int result = do_random_action_of_channel(stack, self, event->channel);
     return result != 0 ? result : act_without_frame(stack, self);
 }
 
-static int on_end_line(domus_stack *stack, void *self, const void *payload)
+static int on_line_end_close_or_act(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
     check_channel_is_open(stack, event->channel);
@@ -156,7 +156,7 @@ static int on_end_line(domus_stack *stack, void *self, const void *payload)
                : act_without_frame(stack, self);
 }
 
-static int on_close_line(domus_stack *stack, void *self, const void *payload)
+static int on_line_close_forget_and_act(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
     record *own = domus_channel_data(event->channel);
@@ -167,7 +167,7 @@ static int on_close_line(domus_stack *stack, void *self, const void *payload)
     atomic_fetch_sub(&domt_channels_open, 1);
     /* with a depth of 0 the conversation does not wait */
     domt_step step = {.stack = stack, .self = self, .then = act_again_after_wait};
-    (void)domt_act_in_step(&step);
+    (void)domt_do_random_actions_in_step(&step);
     return 0;
 }
 
@@ -175,8 +175,9 @@ static int on_close_line(domus_stack *stack, void *self, const void *payload)
 
 #define LINE                                                                                       \
     .kind = DOMUS_CHANNELS, .state_size = sizeof(domt_doer), .on = domt_storm_rows,                \
-    .on_mount = on_mount_line, .on_stop = on_stop_line, .on_open = {on_open_line, 0},              \
-    .on_read = {on_read_line, 0}, .on_end = {on_end_line, 0}, .on_close = {on_close_line, 0},      \
+    .on_mount = on_line_mount_act_or_refuse, .on_stop = on_line_stop_check_and_count,              \
+    .on_open = {on_line_open_record_and_act, 0}, .on_read = {on_line_read_act_as_channel, 0},      \
+    .on_end = {on_line_end_close_or_act, 0}, .on_close = {on_line_close_forget_and_act, 0},        \
     .supervision = &escalating
 
 static const domus_supervision escalating = {.otherwise = DOMUS_ESCALATE};
@@ -184,7 +185,7 @@ static const domus_behaviour own = {.name = "own", LINE};
 static const domus_behaviour shared = {.name = "shared", LINE, .shares_state = true};
 static const domus_behaviour lasting = {.name = "lasting", LINE, .conversations_go_on = true};
 
-static int on_mount_owner(domus_stack *stack, void *self_)
+static int on_owner_mount_seed_and_count(domus_stack *stack, void *self_)
 {
     domt_doer *self = self_;
     domi_random_init(&self->dice, self->seed + atomic_fetch_add(&next_seed, 1));
@@ -195,8 +196,8 @@ static int on_mount_owner(domus_stack *stack, void *self_)
 #define OWNER(its_name, of)                                                                        \
     {                                                                                              \
         .name = its_name, .kind = DOMUS_CHANNELS, .state_size = sizeof(domt_doer),                 \
-        .on = domt_storm_rows, .on_mount = on_mount_owner, .on_stop = on_stop_line,                \
-        .channel = (of)                                                                            \
+        .on = domt_storm_rows, .on_mount = on_owner_mount_seed_and_count,                          \
+        .on_stop = on_line_stop_check_and_count, .channel = (of)                                   \
     }
 
 const domus_behaviour domt_storm_owners[DOMT_STORM_OWNERS] = {

@@ -87,7 +87,7 @@ static void use_random_socket(stranger *self, domi_random *dice)
     }
 }
 
-static void *run_stranger(void *stranger_)
+static void *run_peer_with_random_sockets(void *stranger_)
 {
     stranger *self = stranger_;
     domi_random dice;
@@ -182,7 +182,8 @@ static int run_storm_with_channels(uint64_t seed, void *ret_text)
     for (uint32_t i = 0; i < STRANGERS; i++) {
         strangers[i] =
             (stranger){.system = system, .seed = domi_random_next_bits(&dice), .ports = ports};
-        ck_assert_int_eq(pthread_create(&strangers[i].pthread, NULL, run_stranger, &strangers[i]),
+        ck_assert_int_eq(pthread_create(&strangers[i].pthread, NULL, run_peer_with_random_sockets,
+                                        &strangers[i]),
                          0);
     }
     /* with each second seed the system is stopped while the peers still connect and send */

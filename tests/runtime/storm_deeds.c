@@ -12,7 +12,7 @@ uint64_t domt_draw_below(domt_step *step, uint64_t below)
     return domi_random_below(&step->self->dice, below);
 }
 
-domus_address domt_any_of_crowd(domt_step *step)
+domus_address domt_random_actor_of_crowd(domt_step *step)
 {
     return domt_storm_crowd_at((uint32_t)domt_draw_below(step, DOMT_STORM_CROWD));
 }
@@ -41,7 +41,7 @@ static void forget_shown_message(domt_step *step)
 
 /* Forget the ask that was answered or sent on: the one that the step has received, else the one
  * with which the conversation began. */
-static void forget_ask(domt_step *step)
+static void forget_answered_or_sent_ask(domt_step *step)
 {
     if (step->kind == DOMT_SHOWN_ASK && step->received) {
         forget_shown_message(step);
@@ -98,8 +98,9 @@ static void send_random_notice(domt_step *step)
     const domus_type *type = domt_draw_below(step, 4) != 0 ? &domt_storm_note : &domt_storm_letter;
     const void *load = domt_payload_to_send(step);
     domt_storm_count_deed_if_done(
-        DOMT_DID_NOTICE, domt_storm_free_if_failed(
-                             domus_notice(step->stack, domt_any_of_crowd(step), type, load), load));
+        DOMT_DID_NOTICE,
+        domt_storm_free_if_failed(
+            domus_notice(step->stack, domt_random_actor_of_crowd(step), type, load), load));
 }
 
 static const domus_type *random_type_of_ask(domt_step *step)
@@ -108,7 +109,7 @@ static const domus_type *random_type_of_ask(domt_step *step)
     return dice == 0 ? &domt_storm_unknown : dice < 6 ? &domt_storm_essay : &domt_storm_question;
 }
 
-static void ask_one_of_several(domt_step *step)
+static void add_ask_to_random_actor(domt_step *step)
 {
     uint32_t place = 0;
 
@@ -116,38 +117,41 @@ static void ask_one_of_several(domt_step *step)
         place++;
     if (step->talk == NULL || place == DOMT_TALK_ASKS)
         return;
-    uint32_t ticket = domt_ticket_new();
+    uint32_t ticket = domt_ticket_open_for_ask();
     if (ticket == 0)
         return;
     uint64_t within_ns = domt_draw_below(step, 3) == 0 ? domt_random_time_ns(step) : 0;
     const domus_type *type = random_type_of_ask(step);
     const void *load = domt_payload_to_send(step);
     int result = domt_storm_free_if_failed(
-        domus_ask_add(step->stack, domt_any_of_crowd(step), type, load, within_ns, ticket), load);
+        domus_ask_add(step->stack, domt_random_actor_of_crowd(step), type, load, within_ns, ticket),
+        load);
     domt_storm_count_deed_if_done(DOMT_DID_ASK_SEVERAL, result);
     if (result == 0)
         step->talk->tickets[place] = ticket;
     else
-        domt_ticket_undo(ticket);
+        domt_ticket_close_as_not_asked(ticket);
 }
 
-static int ask_and_wait(domt_step *step)
+static int ask_random_actor_and_wait(domt_step *step)
 {
-    uint32_t ticket = step->talk == NULL || step->talk->single != 0 ? 0 : domt_ticket_new();
+    uint32_t ticket =
+        step->talk == NULL || step->talk->single != 0 ? 0 : domt_ticket_open_for_ask();
 
     if (ticket == 0)
         return 0;
     uint64_t within_ns = domt_draw_below(step, 2) == 0 ? domt_random_time_ns(step) : 0;
     const domus_type *type = random_type_of_ask(step);
     const void *load = domt_payload_to_send(step);
-    int result = domt_storm_free_if_failed(
-        domus_ask_within(step->stack, domt_any_of_crowd(step), type, load, within_ns, step->then),
-        load);
+    int result =
+        domt_storm_free_if_failed(domus_ask_within(step->stack, domt_random_actor_of_crowd(step),
+                                                   type, load, within_ns, step->then),
+                                  load);
     domt_storm_count_deed_if_done(DOMT_DID_ASK, result);
     if (result == DOMUS_PARKED)
         step->talk->single = ticket;
     else
-        domt_ticket_undo(ticket);
+        domt_ticket_close_as_not_asked(ticket);
     return result;
 }
 
@@ -172,14 +176,14 @@ static void use_group_or_publish(domt_step *step)
     }
 }
 
-static void use_message_object(domt_step *step)
+static void make_or_send_message_object(domt_step *step)
 {
     domus_message **held = &step->self->held[domt_draw_below(step, 2)];
 
     if (*held != NULL) {
         const domt_load *load = domus_message_payload(*held);
         if (load->memory == NULL || domt_draw_below(step, 2) == 0 ||
-            domus_message_send(step->stack, domt_any_of_crowd(step), *held) != 0)
+            domus_message_send(step->stack, domt_random_actor_of_crowd(step), *held) != 0)
             domus_message_free(step->stack, *held);
         *held = NULL;
         domt_storm_count_deed(DOMT_DID_MESSAGE, true);
@@ -203,14 +207,14 @@ static void send_random_reply(domt_step *step)
     int result = domt_storm_free_if_failed(domus_reply(step->stack, type, load), load);
     domt_storm_count_deed_if_done(DOMT_DID_REPLY, result);
     if (result == 0)
-        forget_ask(step);
+        forget_answered_or_sent_ask(step);
 }
 
 static void forward_shown_message(domt_step *step)
 {
     bool is_notice = step->kind == DOMT_SHOWN_NOTICE;
 
-    if (domus_forward(step->stack, domt_any_of_crowd(step)) != 0)
+    if (domus_forward(step->stack, domt_random_actor_of_crowd(step)) != 0)
         return;
     domt_storm_count_deed(DOMT_DID_FORWARD, true);
     if (step->taken && step->kind == DOMT_SHOWN_ASK)
@@ -218,7 +222,7 @@ static void forward_shown_message(domt_step *step)
     if (is_notice)
         forget_shown_message(step);
     else
-        forget_ask(step);
+        forget_answered_or_sent_ask(step);
 }
 
 static void answer_or_keep_ask(domt_step *step)
@@ -232,14 +236,14 @@ static void answer_or_keep_ask(domt_step *step)
         result = domus_fail(step->stack, -EPROTO);
         domt_storm_count_deed_if_done(DOMT_DID_FAIL, result);
         if (result == 0)
-            forget_ask(step);
+            forget_answered_or_sent_ask(step);
         break;
     case 1:
     case 2:
         result = domus_keep(step->stack, kept);
         domt_storm_count_deed_if_done(DOMT_DID_KEEP, result);
         if (result == 0)
-            forget_ask(step);
+            forget_answered_or_sent_ask(step);
         break;
     case 3:
         load = domt_payload_to_send(step);
@@ -251,7 +255,8 @@ static void answer_or_keep_ask(domt_step *step)
     case 4:
     case 5: /* both calls may fail, because the asker has mostly ended already */
         domt_storm_count_deed_if_done(
-            DOMT_DID_KEPT_FORWARD, domus_kept_forward(step->stack, *kept, domt_any_of_crowd(step)));
+            DOMT_DID_KEPT_FORWARD,
+            domus_kept_forward(step->stack, *kept, domt_random_actor_of_crowd(step)));
         (void)domus_kept_fail(step->stack, *kept, -EIO);
         break;
     case 6:
@@ -263,7 +268,7 @@ static void answer_or_keep_ask(domt_step *step)
         if (result == 0 && step->taken)
             domt_storm_record_wrong("what was taken was put aside");
         if (result == 0 && step->kind == DOMT_SHOWN_ASK)
-            forget_ask(step);
+            forget_answered_or_sent_ask(step);
         else if (result == 0)
             forget_shown_message(step);
         break;
@@ -277,7 +282,7 @@ static const domus_pattern anything = {.types = NULL};
 static const domus_pattern notes = {
     .types = (const domus_type *const[]){&domt_storm_note, &domt_storm_question, NULL}};
 
-static void add_receive(domt_step *step)
+static void add_random_receive(domt_step *step)
 {
     domt_storm_count_deed_if_done(
         DOMT_DID_RECEIVE_SEVERAL,
@@ -287,13 +292,24 @@ static void add_receive(domt_step *step)
 
 static void do_random_action(domt_step *step)
 {
-    static void (*const deeds[])(domt_step *) = {
-        send_random_notice,      send_random_notice,         send_random_notice,
-        ask_one_of_several,      ask_one_of_several,         answer_or_keep_ask,
-        answer_or_keep_ask,      answer_or_keep_ask,         use_message_object,
-        take_shown_payload,      take_shown_payload,         use_group_or_publish,
-        domt_use_timers,         domt_use_names_and_watches, domt_use_conversations,
-        domt_spawn_random_actor, domt_end_random_actor,      add_receive};
+    static void (*const deeds[])(domt_step *) = {send_random_notice,
+                                                 send_random_notice,
+                                                 send_random_notice,
+                                                 add_ask_to_random_actor,
+                                                 add_ask_to_random_actor,
+                                                 answer_or_keep_ask,
+                                                 answer_or_keep_ask,
+                                                 answer_or_keep_ask,
+                                                 make_or_send_message_object,
+                                                 take_shown_payload,
+                                                 take_shown_payload,
+                                                 use_group_or_publish,
+                                                 domt_use_timers_at_random,
+                                                 domt_use_names_or_watches_at_random,
+                                                 domt_use_conversations_at_random,
+                                                 domt_spawn_random_actor,
+                                                 domt_end_random_actor,
+                                                 add_random_receive};
 
     if (atomic_fetch_sub(&domt_storm_budget, 1) > 0)
         deeds[domt_draw_below(step, sizeof deeds / sizeof deeds[0])](step);
@@ -301,7 +317,7 @@ static void do_random_action(domt_step *step)
 
 /* --- waiting ---------------------------------------------------------------------------------- */
 
-static int return_one(void *argument)
+static int return_one_as_blocking_work(void *argument)
 {
     return 1;
 }
@@ -319,7 +335,7 @@ static int wait_for_random_promise(domt_step *step)
     case 0:
     case 1:
     case 2:
-        return ask_and_wait(step);
+        return ask_random_actor_and_wait(step);
     case 3:
     case 4:
     case 5:
@@ -339,7 +355,7 @@ static int wait_for_random_promise(domt_step *step)
         break;
     case 9:
         deed = DOMT_DID_BLOCKING;
-        result = domus_blocking(stack, return_one, NULL, step->then);
+        result = domus_blocking(stack, return_one_as_blocking_work, NULL, step->then);
         break;
     case 10:
         return -EIO;
@@ -351,7 +367,7 @@ static int wait_for_random_promise(domt_step *step)
     return result;
 }
 
-int domt_act_in_step(domt_step *step)
+int domt_do_random_actions_in_step(domt_step *step)
 {
     for (uint64_t left = domt_draw_below(step, 4); left != 0; left--)
         do_random_action(step);

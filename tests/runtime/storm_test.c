@@ -185,7 +185,7 @@ static void ask_member_from_outside(domus_system *system, domus_address to)
     domt_storm_free_payload(answer.load);
 }
 
-static void *run_stranger(void *stranger_)
+static void *run_foreign_thread_at_random(void *stranger_)
 {
     const stranger *self = stranger_;
     domi_random dice;
@@ -230,7 +230,8 @@ static int run_storm_on_threads(uint64_t seed, void *ret_text)
         domt_storm_spawn_root(system, i, domi_random_next_bits(&dice));
     for (uint32_t i = 0; i < 2; i++) {
         strangers[i] = (stranger){.system = system, .seed = domi_random_next_bits(&dice)};
-        ck_assert_int_eq(pthread_create(&strangers[i].pthread, NULL, run_stranger, &strangers[i]),
+        ck_assert_int_eq(pthread_create(&strangers[i].pthread, NULL, run_foreign_thread_at_random,
+                                        &strangers[i]),
                          0);
     }
     if (in_the_middle) {

@@ -40,7 +40,7 @@ static bool parse_request(serve_frame *frame, const domt_line *line)
     return is_far;
 }
 
-static bool is_request_how(const serve_frame *frame, const char *how)
+static bool is_request_of_mode(const serve_frame *frame, const char *how)
 {
     return strcmp(frame->how, how) == 0;
 }
@@ -122,10 +122,10 @@ DOMUS_SEQUENCE(count, serve_frame)
         if (answer->error != 0)
             return reply_with_error(stack, "read", answer->error);
         count_piece_of_body(frame, answer);
-        if (is_request_how(frame, "one"))
+        if (is_request_of_mode(frame, "one"))
             return reply_with_line(stack, "one");
     }
-    if (is_request_how(frame, "over")) {
+    if (is_request_of_mode(frame, "over")) {
         DOMUS_AWAIT(domus_body_read(stack, frame->body, then));
         return reply_with_error(stack, "read", answer->error);
     }
@@ -141,7 +141,7 @@ DOMUS_SEQUENCE(echo, serve_frame)
     snprintf(frame->line.text, sizeof frame->line.text, "%s", frame->how);
     DOMUS_AWAIT(domus_reply_begin(stack, &domt_line_type, &frame->line, then));
     while (answer->error == 0 && !frame->ended) {
-        if (is_request_how(frame, "echo")) {
+        if (is_request_of_mode(frame, "echo")) {
             DOMUS_AWAIT(domus_body_read(stack, frame->body, then));
             if (answer->error != 0)
                 break;
@@ -161,7 +161,7 @@ DOMUS_SEQUENCE(echo, serve_frame)
     domt_streams_now.ended++;
     if (answer->error != 0)
         domt_streams_now.error = answer->error;
-    if (answer->error != 0 || is_request_how(frame, "part"))
+    if (answer->error != 0 || is_request_of_mode(frame, "part"))
         return answer->error != 0 ? answer->error : -EBADMSG;
     if (frame->trailer.text[0] != '\0')
         return domus_reply_end(stack, &domt_trailer_type, &frame->trailer);
@@ -249,10 +249,10 @@ DOMUS_SEQUENCE(hang, serve_frame)
     DOMUS_BEGIN;
     if (parse_request(frame, message))
         return domus_forward(stack, domt_streams_now.far);
-    if (is_request_how(frame, "drop") || is_request_how(frame, "last"))
-        return reply_with_line(stack, is_request_how(frame, "drop") ? "dropped" : "last");
-    DOMUS_SLEEP(is_request_how(frame, "wait") ? frame->number * DOMT_PIPE_MS
-                                              : 3600 * DOMT_PIPE_SECOND);
+    if (is_request_of_mode(frame, "drop") || is_request_of_mode(frame, "last"))
+        return reply_with_line(stack, is_request_of_mode(frame, "drop") ? "dropped" : "last");
+    DOMUS_SLEEP(is_request_of_mode(frame, "wait") ? frame->number * DOMT_PIPE_MS
+                                                  : 3600 * DOMT_PIPE_SECOND);
     if (answer->error == 0)
         return reply_with_line(stack, "waited");
     domt_streams_now.ended++;
@@ -269,17 +269,17 @@ static int on_request_begin_sequence(domus_stack *stack, void *self, const void 
     serve_frame words;
 
     (void)parse_request(&words, payload);
-    if (is_request_how(&words, "count") || is_request_how(&words, "one") ||
-        is_request_how(&words, "over"))
+    if (is_request_of_mode(&words, "count") || is_request_of_mode(&words, "one") ||
+        is_request_of_mode(&words, "over"))
         return domi_count_begin(stack, self, payload);
-    if (is_request_how(&words, "echo") || is_request_how(&words, "give") ||
-        is_request_how(&words, "part"))
+    if (is_request_of_mode(&words, "echo") || is_request_of_mode(&words, "give") ||
+        is_request_of_mode(&words, "part"))
         return domi_echo_begin(stack, self, payload);
-    if (is_request_how(&words, "twice"))
+    if (is_request_of_mode(&words, "twice"))
         return domi_twice_begin(stack, self, payload);
-    if (is_request_how(&words, "wrong"))
+    if (is_request_of_mode(&words, "wrong"))
         return domi_wrong_begin(stack, self, payload);
-    if (is_request_how(&words, "lend"))
+    if (is_request_of_mode(&words, "lend"))
         return domi_lend_begin(stack, self, payload);
     return domi_hang_begin(stack, self, payload);
 }

@@ -16,7 +16,7 @@ typedef struct stream_state {
     uint64_t left; /* bytes that are missing of the chunk or of the body */
 } stream_state;
 
-static int open_stream(domus_wire *wire, void *state_, const void *options)
+static int open_stream_stage(domus_wire *wire, void *state_, const void *options)
 {
     stream_state *state = state_;
     state->options = options;
@@ -111,7 +111,7 @@ static int decode_chunk(domus_wire *wire, stream_state *state, const char *bytes
     return (int)at + 1; /* not enough bytes for a message have come yet */
 }
 
-static int decode_stream(domus_wire *wire, void *state_, const char *bytes, size_t size)
+static int decode_by_stream_stage(domus_wire *wire, void *state_, const char *bytes, size_t size)
 {
     stream_state *state = state_;
 
@@ -128,7 +128,7 @@ static int decode_stream(domus_wire *wire, void *state_, const char *bytes, size
     }
 }
 
-static int end_stream(domus_wire *wire, void *state_, size_t left)
+static int end_input_of_stream_stage(domus_wire *wire, void *state_, size_t left)
 {
     stream_state *state = state_;
     if (state->kind == 'E') {
@@ -141,8 +141,8 @@ static int end_stream(domus_wire *wire, void *state_, size_t left)
 /* word in the head of the message that is being encoded as a stream */
 #define BEGUN UINT64_C(0x5eed)
 
-static int encode_stream(domus_wire *wire, void *state, uint64_t id, const domus_type *type,
-                         const void *payload)
+static int encode_by_stream_stage(domus_wire *wire, void *state, uint64_t id,
+                                  const domus_type *type, const void *payload)
 {
     uint64_t *stream = domus_wire_stream(wire);
     const domus_piece *piece = payload;
@@ -169,20 +169,20 @@ static int encode_stream(domus_wire *wire, void *state, uint64_t id, const domus
     return domus_wire_append_text(wire, stream != NULL ? "%s+\n" : "%s\n", line->text);
 }
 
-static int fail_stream(domus_wire *wire, void *state, uint64_t id, const domus_type *request,
-                       int error)
+static int encode_failure_of_request(domus_wire *wire, void *state, uint64_t id,
+                                     const domus_type *request, int error)
 {
     return domus_wire_append_text(wire, "%s %s\n", request != NULL ? "error" : "wrong",
                                   strerrorname_np(-error));
 }
 
-static int ask_for_chunks(domus_wire *wire, void *state_)
+static int tell_peer_to_send_chunks(domus_wire *wire, void *state_)
 {
     const stream_state *state = state_;
     return state->kind == 'X' ? domus_wire_append(wire, "go\n", 3) : 0;
 }
 
-static int cut_stream(domus_wire *wire, void *state, uint64_t id, int error)
+static int encode_cut_of_begun_stream(domus_wire *wire, void *state, uint64_t id, int error)
 {
     return *domus_wire_stream(wire) == BEGUN
                ? domus_wire_append_text(wire, "!%s\n", strerrorname_np(-error))
@@ -191,9 +191,10 @@ static int cut_stream(domus_wire *wire, void *state, uint64_t id, int error)
 
 #define STAGE(of_cut)                                                                              \
     {                                                                                              \
-        .name = "stream", .state_size = sizeof(stream_state), .open = open_stream,                 \
-        .decode = decode_stream, .end = end_stream, .encode = encode_stream, .fail = fail_stream,  \
-        .has_bodies = true, .wanted = ask_for_chunks, .cut = of_cut                                \
+        .name = "stream", .state_size = sizeof(stream_state), .open = open_stream_stage,           \
+        .decode = decode_by_stream_stage, .end = end_input_of_stream_stage,                        \
+        .encode = encode_by_stream_stage, .fail = encode_failure_of_request, .has_bodies = true,   \
+        .wanted = tell_peer_to_send_chunks, .cut = of_cut                                          \
     }
-const domus_stage domt_stream_stage = STAGE(cut_stream);
+const domus_stage domt_stream_stage = STAGE(encode_cut_of_begun_stream);
 const domus_stage domt_cutless_stage = STAGE(NULL);

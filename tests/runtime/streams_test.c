@@ -32,10 +32,10 @@ DOMT_TEST(a_body_is_echoed_while_it_comes)
     domus_peer *peer = domt_pipe_connect_peer();
 
     for (int i = 0; i < 2; i++) {
-        domt_pipe_peer_say_and_hear(peer, i == 0 ? "C echo\n5:hello" : "C fecho\n5:hello",
-                                    "echo+\n5:hello");
-        domt_pipe_peer_say_and_hear(peer, "3:you", "3:you");
-        domt_pipe_peer_say_and_hear(peer, "T-z\n", "T-z\n");
+        domt_pipe_peer_send_and_expect(peer, i == 0 ? "C echo\n5:hello" : "C fecho\n5:hello",
+                                       "echo+\n5:hello");
+        domt_pipe_peer_send_and_expect(peer, "3:you", "3:you");
+        domt_pipe_peer_send_and_expect(peer, "T-z\n", "T-z\n");
     }
     domt_pipe_end_kit();
 }
@@ -45,11 +45,11 @@ DOMT_TEST(streams_leave_in_the_order_of_the_requests)
     (void)domt_streams_new_kit(NULL, &domt_stream_service);
     domus_peer *peer = domt_pipe_connect_peer();
 
-    domt_pipe_peer_say(peer, "Q wait 10\nQ give 2500\nQ drop\nQ fgive 2\nQ drop\n");
+    domt_pipe_peer_send_text(peer, "Q wait 10\nQ give 2500\nQ drop\nQ fgive 2\nQ drop\n");
     domt_pipe_pass_time(5 * MS);
     /* both streams have to wait with their first pieces */
     ck_assert_uint_eq(domt_streams_now.given, 0);
-    domt_pipe_peer_hear(peer, "waited\ngive+\n1000:abc");
+    domt_pipe_peer_expect_text(peer, "waited\ngive+\n1000:abc");
     domt_pipe_run_kit();
     size_t size;
     const char *got = domus_peer_got(peer, &size);
@@ -71,7 +71,7 @@ DOMT_TEST(a_write_waits_for_a_peer_that_does_not_read)
         (void)domt_streams_new_kit(&config, &domt_stream_service);
         domus_peer *peer = domt_pipe_connect_peer();
         domus_peer_pause(peer);
-        domt_pipe_peer_say(peer, asked[i]);
+        domt_pipe_peer_send_text(peer, asked[i]);
         domt_pipe_pass_time(100 * MS);
         uint64_t given = domt_streams_now.given;
         ck_assert_uint_lt(given, 5000000);
@@ -100,7 +100,7 @@ static const domt_stream_options cutless_options = {.role = DOMUS_ROLE_SERVER};
 static const domus_pipeline cutless = {.stages = (const domus_pipeline_stage[]){
                                            {&domt_cutless_stage, &cutless_options}, {NULL, NULL}}};
 
-DOMT_TEST(without_a_text_for_cuts_the_channel_is_reset_behind_what_was_before)
+DOMT_TEST(cut_without_a_text_resets_channel_behind_earlier_bytes)
 {
     static const char *const sent[] = {"Q drop\nQ part 3\nQ drop\n",
                                        "Q wait 5\nQ fpart 3\nQ drop\n"};
@@ -111,7 +111,7 @@ DOMT_TEST(without_a_text_for_cuts_the_channel_is_reset_behind_what_was_before)
     for (size_t i = 0; i < 2; i++) {
         (void)domt_streams_new_kit(NULL, &behaviour);
         domus_peer *peer = domt_pipe_connect_peer();
-        domt_pipe_peer_say_and_hear(peer, sent[i], got[i]);
+        domt_pipe_peer_send_and_expect(peer, sent[i], got[i]);
         ck_assert_int_eq(domus_peer_expect_reset(peer, SECOND), 0);
         domt_pipe_run_kit();
         ck_assert_int_eq(domt_pipes_now.close_error, -EBADMSG);
@@ -123,8 +123,8 @@ DOMT_TEST(a_stream_that_expires_is_cut)
 {
     (void)domt_streams_new_kit(NULL, &domt_stream_hasty);
     domus_peer *peer = domt_pipe_connect_peer();
-    domt_pipe_peer_say_and_hear(peer, "C echo\n5:hello", "echo+\n5:hello!ETIMEDOUT\n");
-    domt_pipe_peer_say_and_hear(peer, "0:Q drop\n", "dropped\n");
+    domt_pipe_peer_send_and_expect(peer, "C echo\n5:hello", "echo+\n5:hello!ETIMEDOUT\n");
+    domt_pipe_peer_send_and_expect(peer, "0:Q drop\n", "dropped\n");
     domt_pipe_end_kit();
 }
 
@@ -141,10 +141,10 @@ DOMT_TEST(a_drain_waits_for_bodies_and_streams)
     for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
         (void)domt_streams_new_kit(NULL, &domt_stream_service);
         domus_peer *peer = domt_pipe_connect_peer();
-        domt_pipe_peer_say(peer, asked[i]);
+        domt_pipe_peer_send_text(peer, asked[i]);
         domt_pipe_run_kit();
         ck_assert_int_eq(domus_testkit_stop(domt_pipe_kit), 0);
-        domt_pipe_peer_hear(peer, answered[i]);
+        domt_pipe_peer_expect_text(peer, answered[i]);
         domt_pipe_end_kit();
     }
 }
@@ -157,14 +157,14 @@ DOMT_TEST(a_drain_reads_a_body_to_its_end)
     char *body = calloc(1, BYTES);
 
     ck_assert_ptr_nonnull(body);
-    domt_pipe_peer_say(peer, "L1000000 count 1\n");
+    domt_pipe_peer_send_text(peer, "L1000000 count 1\n");
     /* most bytes of the body wait at the peer */
     ck_assert_int_eq(domus_peer_send(peer, body, BYTES), 0);
     free(body);
     domt_pipe_run_kit();
     ck_assert_uint_lt(domt_streams_now.bytes, BYTES / 2);
     ck_assert_int_eq(domus_testkit_stop(domt_pipe_kit), 0);
-    domt_pipe_peer_hear(peer, "1000000 0\n");
+    domt_pipe_peer_expect_text(peer, "1000000 0\n");
     domt_pipe_end_kit();
 }
 
@@ -175,7 +175,7 @@ DOMT_TEST(a_drain_ends_in_time_though_a_body_never_ends)
     (void)domt_streams_new_kit(&config, &domt_stream_service);
     domus_peer *peer = domt_pipe_connect_peer();
 
-    domt_pipe_peer_say_and_hear(peer, "C echo\n5:hello", "echo+\n5:hello");
+    domt_pipe_peer_send_and_expect(peer, "C echo\n5:hello", "echo+\n5:hello");
     ck_assert_int_eq(domus_testkit_stop(domt_pipe_kit), 1);
     domt_pipe_end_kit();
 }
@@ -190,7 +190,7 @@ DOMT_TEST(a_pipeline_with_ids_has_no_bodies)
     ck_assert_int_eq(domus_stage_kit_new(&pipeline, &kit), -EINVAL);
 }
 
-DOMT_TEST(stages_with_bodies_run_in_a_kit)
+DOMT_TEST(stage_with_bodies_runs_in_a_stage_kit)
 {
     domus_stage_kit *kit;
     domus_stage_message message;

@@ -293,7 +293,7 @@ static uint64_t only_value_in_row_of_table(const char *text, const char *name)
     return value;
 }
 
-DOMT_TEST(table_tells_memory_once_for_the_system)
+DOMT_TEST(profile_table_tells_memory_once_for_the_system)
 {
     static char text[32768];
     domus_config config = domt_config_of_threads(3);
@@ -324,7 +324,7 @@ DOMT_TEST(table_tells_memory_once_for_the_system)
     domt_end_system(system);
 }
 
-DOMT_TEST(table_has_every_row_and_is_cut_at_its_size)
+DOMT_TEST(profile_table_has_every_row_and_is_cut_at_its_size)
 {
     domus_config config = domt_config_of_threads(2);
     static char text[32768], cut[32768];
@@ -371,7 +371,7 @@ DOMT_TEST(table_has_every_row_and_is_cut_at_its_size)
 }
 
 /* A running service has some twenty of its eighty counters above zero. */
-DOMT_TEST(table_leaves_out_zeros_and_empty_groups)
+DOMT_TEST(profile_table_leaves_out_zeros_and_empty_groups)
 {
     static char text[32768];
     domus_config config = domt_config_of_threads(2);

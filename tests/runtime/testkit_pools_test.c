@@ -191,7 +191,7 @@ static domi_who *who;
 
 static uint32_t number_of_actor_in_house(uint32_t house)
 {
-    return domi_who_number_of_actor(&who, &houses[house]);
+    return domi_who_find_or_give_number_of_actor(&who, &houses[house]);
 }
 
 static void set_lease_of_house(uint32_t house, uint32_t lease)
@@ -223,7 +223,7 @@ DOMT_TEST(actors_of_one_house_are_told_apart)
 }
 
 /* An actor that got no number gets one as soon as there is memory, and no number is skipped. */
-DOMT_TEST(without_memory_an_actor_is_unknown)
+DOMT_TEST(actor_has_no_number_while_allocation_fails)
 {
     domi_memory_fail_allocation_after(0, 0);
     ck_assert_uint_eq(number_of_actor_in_house(0), DOMI_WHO_UNKNOWN);

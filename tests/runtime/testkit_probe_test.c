@@ -397,7 +397,7 @@ static void call_on_another_thread(void *(*step)(void *context), void *context)
 }
 
 /* Only one thread at a time uses a kit, but different threads may use it one after the other. */
-DOMT_TEST(a_kit_goes_from_thread_to_thread)
+DOMT_TEST(a_kit_may_be_used_by_several_threads_in_turn)
 {
     make_kit_with_probe(1);
     domus_address address = spawn_actor_on_thread_1(&partner);
@@ -421,7 +421,7 @@ static int run_another_kit(domus_stack *stack, void *self, const void *nothing)
 static const domus_behaviour trying = {
     .name = "trying", .on = (const domus_on[]){{&forget_type, run_another_kit, 0}, {0}}};
 
-DOMT_TEST(an_actor_that_uses_another_kit_is_still_on_its_thread)
+DOMT_TEST(actor_that_ran_another_kit_may_not_stop_its_system)
 {
     make_kit_with_probe(1);
     send_notice_into_kit(spawn_actor_on_thread_1(&trying), &forget_type, NULL);

@@ -124,7 +124,7 @@ static const domus_behaviour late = {.name = "late",
                                      .on_stop = send_and_stop_in_stop};
 
 /* When the thread ends, its houses are in every state that a house can have. */
-DOMT_TEST(end_finds_actors_in_every_state)
+DOMT_TEST(end_of_a_thread_ends_actors_in_every_state)
 {
     domt_stepped stepped;
     domus_address address;

@@ -57,7 +57,7 @@ static int gather_bytes_of_trace(void *context, const void *more, size_t count)
     return 0;
 }
 
-static void write_and_decode(const struct domus_system *system, uint64_t since_ns)
+static void write_and_decode_trace(const struct domus_system *system, uint64_t since_ns)
 {
     length = 0;
     ck_assert_int_eq(domus_trace_write(system, since_ns, gather_bytes_of_trace, NULL), 0);
@@ -165,7 +165,7 @@ DOMT_TEST(protobuf_knows_each_field_of_a_long_trace)
                      kind == DOMI_RECORD_RUN || kind == DOMI_RECORD_STALL ? (uintptr_t)&increment
                                                                           : UINT64_MAX - i);
     }
-    write_and_decode(a_system, 0);
+    write_and_decode_trace(a_system, 0);
     ck_assert_uint_gt(traced.events, 4096);
     ck_assert_uint_eq(traced.unended, 0);
     if (domt_protoc_is_installed()) {
@@ -195,7 +195,7 @@ DOMT_TEST(threads_of_a_system_are_tracks)
     /* this run has the same texts as one on the first thread */
     write_record(second, DOMI_RECORD_RUN, 190, 195, &counter, (uintptr_t)&increment);
     write_record(stranger, DOMI_RECORD_PARK, 1, 2, NULL, 0);
-    write_and_decode(a_system, 0);
+    write_and_decode_trace(a_system, 0);
     ck_assert_uint_eq(traced.threads, 2);
     ck_assert_uint_eq(traced.events, 14 + 8);
     ck_assert_uint_eq(traced.unended, 0);
@@ -220,11 +220,11 @@ DOMT_TEST(threads_of_a_system_are_tracks)
     ck_assert_ptr_nonnull(domt_traced_find_event(&traced, 'E', "stall in ?"));
     ck_assert_ptr_null(domt_traced_find_event(&traced, 'B', "park"));
 
-    write_and_decode(a_system, 300);
+    write_and_decode_trace(a_system, 300);
     ck_assert_uint_eq(traced.threads, 2);
     /* only two of the events, with their ends, did not end before 300 */
     ck_assert_uint_eq(traced.events, 4);
-    write_and_decode(other, 0);
+    write_and_decode_trace(other, 0);
     ck_assert_uint_eq(traced.threads, 1);
     ck_assert_ptr_nonnull(domt_traced_find_event(&traced, 'B', "park"));
     domi_recorder_free(first);
@@ -265,7 +265,7 @@ DOMT_TEST(each_kind_of_record_has_its_text)
     }
 }
 
-DOMT_TEST(a_text_that_is_too_long_ends_with_a_whole_character)
+DOMT_TEST(long_label_of_a_record_is_cut_at_a_whole_character)
 {
     static const char euro[] = "\xE2\x82\xAC";
     char name[4 * DOMI_LABEL_BYTES] = "";
@@ -285,7 +285,7 @@ DOMT_TEST(a_text_that_is_too_long_ends_with_a_whole_character)
     }
 }
 
-DOMT_TEST(texts_beyond_the_limit_stand_in_their_events)
+DOMT_TEST(texts_beyond_limit_of_shared_ones_stand_in_events)
 {
     static char names[DOMI_LABELS_MAX + 50][16];
     domi_recorder *recorder = make_recorder_of_system(a_system, "thread 0", 4096);
@@ -297,7 +297,7 @@ DOMT_TEST(texts_beyond_the_limit_stand_in_their_events)
             write_record(recorder, DOMI_RECORD_PHASE, at_ns, at_ns + 1, names[i], 0);
         }
     }
-    write_and_decode(a_system, 0);
+    write_and_decode_trace(a_system, 0);
     ck_assert_uint_eq(traced.named, 2 * 50);
     ck_assert_uint_eq(traced.events, 4 * (DOMI_LABELS_MAX + 50));
     for (uint32_t i = 0; i < DOMI_LABELS_MAX + 50; i++)
@@ -343,7 +343,7 @@ DOMT_TEST(a_trace_without_memory_or_records_says_so)
     }
     domi_memory_fail_allocation_after(-1, 0);
     ck_assert_uint_eq(length, 0);
-    write_and_decode(a_system, 0);
+    write_and_decode_trace(a_system, 0);
     ck_assert_uint_eq(traced.events, 0);
     domi_recorder_free(recorder);
     ck_assert_int_eq(domus_trace_write(a_system, 0, gather_bytes_of_trace, NULL), -ENODATA);

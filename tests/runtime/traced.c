@@ -73,7 +73,7 @@ static struct reader reader_of_field(const struct field *field)
 }
 
 /* Find the first field with this number in a message. Returns false if there is none. */
-static bool find_field(const struct field *message, uint32_t number, struct field *field)
+static bool find_field_of_message(const struct field *message, uint32_t number, struct field *field)
 {
     struct reader reader = reader_of_field(message);
     while (read_next_field(&reader, field)) {
@@ -86,7 +86,7 @@ static bool find_field(const struct field *message, uint32_t number, struct fiel
 static uint64_t number_of_field(const struct field *message, uint32_t number)
 {
     struct field field;
-    ck_assert_msg(find_field(message, number, &field), "no field %u", number);
+    ck_assert_msg(find_field_of_message(message, number, &field), "no field %u", number);
     return field.value;
 }
 
@@ -115,7 +115,7 @@ static void read_interned_texts(const struct field *packet)
 {
     struct field interned, entry, name;
 
-    if (!find_field(packet, 12, &interned))
+    if (!find_field_of_message(packet, 12, &interned))
         return;
     struct reader reader = reader_of_field(&interned);
     while (read_next_field(&reader, &entry)) {
@@ -125,7 +125,7 @@ static void read_interned_texts(const struct field *packet)
         char *to = entry.number == 1 ? now.categories[iid] : now.texts[iid];
         /* the number of a text must not have been given to another text */
         ck_assert_str_eq(to, "");
-        ck_assert(find_field(&entry, 2, &name));
+        ck_assert(find_field_of_message(&entry, 2, &name));
         copy_text_of_field(to, &name);
     }
 }
@@ -137,18 +137,18 @@ static void begin_sequence_of_thread(domt_traced *traced, const struct field *pa
     traced->unended += now.depth;
     memset(&now, 0, sizeof now);
     now.number = number_of_field(packet, 10);
-    ck_assert(find_field(packet, 59, &defaults));
+    ck_assert(find_field_of_message(packet, 59, &defaults));
     ck_assert_uint_eq(number_of_field(&defaults, 58), 3); /* 3 is the number of CLOCK_MONOTONIC */
-    ck_assert(find_field(&defaults, 11, &event));
+    ck_assert(find_field_of_message(&defaults, 11, &event));
     now.track = number_of_field(&event, 11);
-    ck_assert(find_field(packet, 60, &track));
+    ck_assert(find_field_of_message(packet, 60, &track));
     ck_assert_uint_eq(number_of_field(&track, 1), now.track);
-    if (find_field(&track, 4, &thread)) {
+    if (find_field_of_message(&track, 4, &thread)) {
         ck_assert_uint_gt(number_of_field(&thread, 1), 0);
         ck_assert_uint_gt(number_of_field(&thread, 2), 0);
-        ck_assert(find_field(&thread, 5, &name));
+        ck_assert(find_field_of_message(&thread, 5, &name));
     } else {
-        ck_assert(find_field(&track, 2, &name));
+        ck_assert(find_field_of_message(&track, 2, &name));
     }
     copy_text_of_field(now.thread, &name);
     traced->threads++;
@@ -160,7 +160,7 @@ static void read_begin_of_event(domt_traced *traced, const struct field *event,
 {
     struct field field;
 
-    if (find_field(event, 23, &field)) {
+    if (find_field_of_message(event, 23, &field)) {
         copy_text_of_field(to->text, &field);
         traced->named++;
     } else {
@@ -169,8 +169,8 @@ static void read_begin_of_event(domt_traced *traced, const struct field *event,
     snprintf(to->category, sizeof to->category, "%s", now.categories[number_of_field(event, 3)]);
     ck_assert_str_ne(to->text, "");
     ck_assert_str_ne(to->category, "");
-    to->is_last = find_field(event, 48, &field);
-    if (to->is_last || find_field(event, 47, &field))
+    to->is_last = find_field_of_message(event, 48, &field);
+    if (to->is_last || find_field_of_message(event, 47, &field))
         to->flow = field.value;
 }
 
@@ -213,17 +213,17 @@ static void read_global_packet(domt_traced *traced, const struct field *packet)
 {
     struct field field, clock, process;
 
-    if (find_field(packet, 6, &field)) {
+    if (find_field_of_message(packet, 6, &field)) {
         /* the snapshot of the clock; 3 is the number of CLOCK_MONOTONIC */
         ck_assert_uint_eq(number_of_field(&field, 2), 3);
-        ck_assert(find_field(&field, 1, &clock));
+        ck_assert(find_field_of_message(&field, 1, &clock));
         ck_assert_uint_eq(number_of_field(&clock, 1), 3);
         traced->clock_ns = number_of_field(&clock, 2);
         return;
     }
-    ck_assert(find_field(packet, 60, &field));
-    ck_assert(find_field(&field, 3, &process));
-    ck_assert(find_field(&process, 6, &field));
+    ck_assert(find_field_of_message(packet, 60, &field));
+    ck_assert(find_field_of_message(&field, 3, &process));
+    ck_assert(find_field_of_message(&process, 6, &field));
     copy_text_of_field(traced->process, &field);
 }
 
@@ -234,7 +234,7 @@ static void read_packet_of_trace(domt_traced *traced, const struct field *packet
     traced->packets++;
     if (number_of_field(packet, 10) == 1)
         read_global_packet(traced, packet);
-    else if (find_field(packet, 11, &field))
+    else if (find_field_of_message(packet, 11, &field))
         read_event_packet(traced, packet, &field);
     else
         begin_sequence_of_thread(traced, packet);
@@ -290,7 +290,7 @@ const domt_traced_event *domt_traced_find_begin_around(const domt_traced *traced
     return NULL;
 }
 
-bool domt_traced_last_is_open(const domt_traced *traced, const char *thread, const char *text)
+bool domt_traced_is_last_span_open(const domt_traced *traced, const char *thread, const char *text)
 {
     bool open = false;
 

@@ -57,7 +57,7 @@ const domt_traced_event *domt_traced_find_event_on_thread(const domt_traced *tra
 
 /* Returns whether the last event with this text on a thread of the trace is a begin, so that it has
  * no end. */
-bool domt_traced_last_is_open(const domt_traced *traced, const char *thread, const char *text);
+bool domt_traced_is_last_span_open(const domt_traced *traced, const char *thread, const char *text);
 
 /* Returns whether protobuf's compiler protoc, which can also decode, is installed; if not, a line
  * says so. */

@@ -30,7 +30,7 @@ typedef struct send_frame {
 
 domt_uploads domt_uploads_now;
 
-static bool is_upload_how(const send_frame *frame, const char *how)
+static bool is_upload_of_mode(const send_frame *frame, const char *how)
 {
     return strcmp(frame->how, how) == 0;
 }
@@ -69,7 +69,7 @@ DOMUS_SEQUENCE(send, send_frame)
     if (domt_uploads_now.head != NULL)
         snprintf(begin.text, sizeof begin.text, "%s", domt_uploads_now.head);
     DOMUS_AWAIT(domus_request_begin(stack, domt_uploads_now.to, &domt_line_type, &begin,
-                                    is_upload_how(frame, "within") ? 100 * MS : 0, then));
+                                    is_upload_of_mode(frame, "within") ? 100 * MS : 0, then));
     if (answer->error != 0)
         return answer->error;
     ck_assert_ptr_eq(answer->type, &domus_request_type);
@@ -82,27 +82,28 @@ DOMUS_SEQUENCE(send, send_frame)
             return answer->error; /* the connection has ended and takes no more pieces */
         DOMUS_AWAIT(
             domus_request_write(stack, frame->request, new_piece_of_size(frame->left), then));
-        frame->error = is_upload_how(frame, "on") && answer->error == -EALREADY ? 0 : answer->error;
+        frame->error =
+            is_upload_of_mode(frame, "on") && answer->error == -EALREADY ? 0 : answer->error;
         if (answer->error != 0)
             domt_uploads_now.error = answer->error;
         domt_uploads_now.written +=
             frame->left < DOMT_UPLOAD_PIECE ? frame->left : DOMT_UPLOAD_PIECE;
         frame->left -= frame->left < DOMT_UPLOAD_PIECE ? frame->left : DOMT_UPLOAD_PIECE;
     }
-    if (is_upload_how(frame, "leave"))
+    if (is_upload_of_mode(frame, "leave"))
         return reply_with_text(stack, "left");
-    if (frame->error != 0 || is_upload_how(frame, "stop"))
+    if (frame->error != 0 || is_upload_of_mode(frame, "stop"))
         DOMUS_AWAIT(domus_request_cut(stack, frame->request, then));
-    else if (is_upload_how(frame, "tail"))
+    else if (is_upload_of_mode(frame, "tail"))
         DOMUS_AWAIT(domus_request_end(stack, frame->request, &domt_trailer_type, &trailer, then));
-    else if (is_upload_how(frame, "bad"))
+    else if (is_upload_of_mode(frame, "bad"))
         DOMUS_AWAIT(domus_request_end(stack, frame->request, &domus_packet_type,
                                       &(domus_packet){{NULL, 0, 0}}, then));
     else
         DOMUS_AWAIT(domus_request_end(stack, frame->request, NULL, NULL, then));
     if (answer->error != 0)
         return answer->error;
-    if (!is_upload_how(frame, "read"))
+    if (!is_upload_of_mode(frame, "read"))
         return reply_with_text(stack, ((const domt_line *)answer->payload)->text);
     frame->body = ((const domt_line *)answer->payload)->body;
     frame->left = 0;

@@ -73,7 +73,7 @@ static void answer_and_expect_probe_got(domus_peer *peer, domus_probe *by, const
     ck_assert_int_eq(strncmp(line_got.text, text, strlen(text) - 1), 0);
 }
 
-DOMT_TEST(other_asks_go_to_another_connection)
+DOMT_TEST(asks_beside_an_upload_go_to_another_connection)
 {
     begin_pool_of_uploads(2);
     domus_peer *one = accept_peer_of_pool(), *two = accept_peer_of_pool();
@@ -235,7 +235,7 @@ static int run_sweep_of_seed(uint64_t seed, void *context)
     if (domt_sweep_draw_below(&sweep, 2) == 0)
         DOMT_SWEEP_HOLD(
             &sweep, domus_outside_stop(domus_testkit_system(sweep.kit), domt_uploads_now.to) == 0);
-    return domt_sweep_end_seed(&sweep);
+    return domt_sweep_end_and_check_seed(&sweep);
 }
 
 DOMT_TEST(each_request_in_pieces_has_one_outcome)

@@ -142,7 +142,7 @@ static void check_connection_is_usable(void)
     domt_line_client_end(&client);
 }
 
-DOMT_TEST(the_stage_of_a_client_runs_in_a_kit)
+DOMT_TEST(stage_of_a_client_runs_in_a_stage_kit)
 {
     static const domt_line head = {.text = "put"};
     domus_piece piece = {.last = false};
@@ -183,7 +183,7 @@ DOMT_TEST(client_sends_request_body_in_pieces)
     }
 }
 
-DOMT_TEST(nothing_is_asked_within_a_body)
+DOMT_TEST(no_other_ask_is_sent_within_the_body_of_a_request)
 {
     begin_client_with_actors(&pipeline, NULL, 1);
     ask_line_by_probe(other, client.channel, "before");
@@ -268,7 +268,7 @@ DOMT_TEST(a_request_whose_asker_gives_up_is_cut)
     }
 }
 
-DOMT_TEST(without_a_text_for_cuts_the_channel_is_reset)
+DOMT_TEST(cut_request_without_a_text_resets_the_channel)
 {
     begin_client_with_actors(&without_cut, NULL, 1);
     ask_sender_of_uploads("leave 3");
@@ -281,7 +281,7 @@ DOMT_TEST(without_a_text_for_cuts_the_channel_is_reset)
     domt_line_client_end(&client);
 }
 
-DOMT_TEST(a_cut_by_the_asker_is_answered)
+DOMT_TEST(request_that_its_asker_cuts_is_answered_or_reset)
 {
     begin_client_with_actors(&pipeline, NULL, 1);
     ask_sender_of_uploads("stop 3");
@@ -422,7 +422,7 @@ DOMT_TEST(the_body_of_an_early_answer_is_read_before_the_reset)
  * that. */
 DOMT_TEST(a_cut_in_the_run_of_the_last_byte_is_counted_once)
 {
-    domt_line_client_begin_staying(&client, &pipeline);
+    domt_line_client_begin_ignoring_fin(&client, &pipeline);
     make_actors_that_use_client(1);
     ask_sender_of_uploads("leave 5000 50");
     expect_peer_received("put+\n");

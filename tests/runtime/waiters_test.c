@@ -166,24 +166,24 @@ DOMT_TEST(only_waiting_askers_hold_places)
 
 static const domus_type go_type = {.name = "go", .size = sizeof(uint64_t)};
 
-static int expect_tag_of_other_end(domus_stack *stack, void *self, const domus_answer *answer)
+static int expect_tag_of_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ck_assert_uint_eq(answer->tag, 2);
     return 0;
 }
 
 /* Ask the list, and end the conversation by something else before the answer comes. */
-static int ask_list_and_end_otherwise(domus_stack *stack, void *self, const void *payload)
+static int ask_board_and_end_after_sleep(domus_stack *stack, void *self, const void *payload)
 {
     ck_assert_int_eq(domus_ask_add(stack, board, &wait_type, payload, 0, 1), 0);
     ck_assert_int_eq(domus_sleep_add(stack, STEP_NS / 10, 2), 0);
-    return domus_wait_first(stack, expect_tag_of_other_end);
+    return domus_wait_first(stack, expect_tag_of_sleep);
 }
 
 static const domus_behaviour asking = {
     .name = "asking",
     .kind = DOMUS_STATE,
-    .on = (const domus_on[]){{&go_type, ask_list_and_end_otherwise, 0}, {0}}};
+    .on = (const domus_on[]){{&go_type, ask_board_and_end_after_sleep, 0}, {0}}};
 
 /* Such an asker does not cancel its ask. So the list must end the ask, or it would keep more and
  * more of these asks until it has no place for others. */

@@ -86,7 +86,7 @@ static void end_system_with_watchdog(void)
 
 /* Returns whether each of 20 looks finds exactly this number of silent threads. A thread that is
  * just waking is silent for a moment. */
-static bool is_number_of_silent_steady(int silent)
+static bool is_count_of_silent_threads_steady(int silent)
 {
     for (int i = 0; i < 20; i++) {
         domt_pause_ns(DOMT_MS);
@@ -98,7 +98,7 @@ static bool is_number_of_silent_steady(int silent)
 
 static void expect_steady_number_of_silent(int silent)
 {
-    DOMT_WAIT_FOR(20, is_number_of_silent_steady(silent));
+    DOMT_WAIT_FOR(20, is_count_of_silent_threads_steady(silent));
 }
 
 DOMT_TEST(sleeping_and_ended_threads_count_as_alive)

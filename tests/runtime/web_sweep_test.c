@@ -52,7 +52,7 @@ static const struct {
  * zeros */
 #define SOCKET_BYTES 8u
 
-static size_t size_of_answer_to_deed(size_t i)
+static size_t size_of_first_part_of_request(size_t i)
 {
     const char *end = strstr(deeds[i].sent, "\r\n\r\n");
     return end != NULL && strcmp(deeds[i].expected, "b: hi") == 0
@@ -100,7 +100,7 @@ static uint32_t send_round_while_allocation_fails(domt_sweep *sweep, int64_t fai
     domi_memory_fail_allocation_after(fail_after, 0);
     for (size_t i = 0; i < ROUND; i++) {
         /* the result is ignored, because the send itself may find no memory */
-        (void)domus_peer_send(peers[i], deeds[i].sent, size_of_answer_to_deed(i));
+        (void)domus_peer_send(peers[i], deeds[i].sent, size_of_first_part_of_request(i));
         DOMT_SWEEP_HOLD(sweep, domus_testkit_advance(sweep->kit, 100 * DOMT_SWEEP_MS) == 0);
     }
     DOMT_SWEEP_HOLD(sweep, domus_testkit_advance(sweep->kit, 3 * DOMT_SWEEP_SECOND) == 0);
@@ -134,7 +134,7 @@ DOMT_TEST(an_allocation_that_fails_costs_one_request)
                                        .command_max_bytes = 1u << 30,
                                        .arguments_max = 65536,
                                        .incomplete_max_bytes = 1u << 28};
-    kv_make_command_index();
+    kv_make_index_of_command_names();
     for (int64_t n = 0; n < ALLOCATIONS; n++) {
         domt_sweep sweep = {.seed = 8, .is_relayed = true};
         domi_random_init(&sweep.random, sweep.seed);
@@ -144,7 +144,7 @@ DOMT_TEST(an_allocation_that_fails_costs_one_request)
         /* with more allocations than ALLOCATIONS, the sweep would end too early */
         ck_assert(!is_harmed || n + 1 < ALLOCATIONS);
         DOMT_SWEEP_HOLD(&sweep, send_round_while_allocation_fails(&sweep, -1) == ROUND);
-        ck_assert_msg(domt_sweep_end_seed(&sweep) == 0, "allocation %d", (int)n);
+        ck_assert_msg(domt_sweep_end_and_check_seed(&sweep) == 0, "allocation %d", (int)n);
         web_free_site();
     }
     ck_assert_uint_gt(harmed, 100);

@@ -76,7 +76,7 @@ static domus_system *start_websocket_server(char *port, size_t size)
     domus_system *system_ = domt_start_system_of_threads(2);
     char text[128];
 
-    domus_endpoint served = domt_serve_channels(system_, &of_server);
+    domus_endpoint served = domt_serve_channel_at_any_port(system_, &of_server);
     (void)domus_endpoint_text(&served, text, sizeof text);
     snprintf(port, size, "%s", strrchr(text, ':') + 1);
     return system_;

@@ -39,7 +39,7 @@ static int closed_error; /* error that the last on_close got */
 static unsigned closed;
 static unsigned heard_code; /* code of the last close that came from a peer */
 
-static domus_websocket_message make_message(const char *text)
+static domus_websocket_message make_text_message(const char *text)
 {
     domus_websocket_message message = {.binary = false};
     ck_assert_int_eq(domus_slice_copy(text, strlen(text), &message.bytes), 0);
@@ -50,7 +50,7 @@ static domus_websocket_message make_message(const char *text)
  * that it comes behind the answer of the handshake. */
 static int send_greeting(domus_stack *stack)
 {
-    domus_websocket_message message = make_message("hi");
+    domus_websocket_message message = make_text_message("hi");
     sent_result = domus_channel_send(stack, domus_channel_running(stack),
                                      &domus_websocket_message_type, &message);
     return domus_notice(stack, domus_self(stack), &domus_websocket_message_type, &message);
@@ -127,7 +127,7 @@ static void begin_kit_with_websocket(void)
 static void send_frames_of_client(domus_peer *by, const char *frames)
 {
     static char bytes[DOMT_FRAMES_ROOM];
-    size_t size = domt_write_frames(true, frames, bytes);
+    size_t size = domt_websocket_write_frames(true, frames, bytes);
     ck_assert_int_eq(domus_peer_send(by, bytes, size), 0);
 }
 
@@ -135,7 +135,7 @@ static void send_frames_of_client(domus_peer *by, const char *frames)
 static void expect_frames_of_server(domus_peer *by, const char *frames)
 {
     static char bytes[DOMT_FRAMES_ROOM];
-    size_t size = domt_write_frames(false, frames, bytes);
+    size_t size = domt_websocket_write_frames(false, frames, bytes);
     domt_net_check_ok(domt_pipe_kit, domus_peer_expect(by, bytes, size, SECOND));
 }
 
@@ -148,7 +148,7 @@ static void send_and_expect_frames(domus_peer *by, const char *said, const char 
 static void begin_kit_and_upgrade_peer(void)
 {
     begin_kit_with_websocket();
-    domt_pipe_peer_say_and_hear(peer, HELLO, WELCOME);
+    domt_pipe_peer_send_and_expect(peer, HELLO, WELCOME);
 }
 
 static void finish_and_check_close_error(int error)
@@ -156,7 +156,7 @@ static void finish_and_check_close_error(int error)
     domt_pipe_run_kit();
     ck_assert_uint_eq(closed, 1);
     ck_assert_int_eq(closed_error, error);
-    domt_pipe_close_peer_and_end(peer);
+    domt_pipe_close_peer_and_end_kit(peer);
 }
 
 /* Let the peer answer the server's close, and check that the connection ends in order. */
@@ -173,15 +173,15 @@ DOMT_TEST(frames_behind_the_handshake_are_not_lost)
     size_t head = sizeof HELLO - 1;
 
     memcpy(bytes, HELLO, head);
-    size_t size =
-        head + domt_write_frames(true, "81:hello 01:a 89:x 80:b 88:\x03\xe8", bytes + head);
+    size_t size = head + domt_websocket_write_frames(true, "81:hello 01:a 89:x 80:b 88:\x03\xe8",
+                                                     bytes + head);
     for (size_t cut = 1; cut < size; cut += cut < head - 3 ? 50 : 1) {
         begin_kit_with_websocket();
         ck_assert_int_eq(domus_peer_send(peer, bytes, cut), 0);
         if (cut % 2 == 0)
             domt_pipe_run_kit();
         ck_assert_int_eq(domus_peer_send(peer, bytes + cut, size - cut), 0);
-        domt_pipe_peer_hear(peer, WELCOME);
+        domt_pipe_peer_expect_text(peer, WELCOME);
         expect_frames_of_server(peer, "81:hello 8a:x 81:ab 88:\x03\xe8");
         ck_assert_uint_eq(heard_code, 1000);
         check_end_in_order();
@@ -191,7 +191,7 @@ DOMT_TEST(frames_behind_the_handshake_are_not_lost)
 DOMT_TEST(greeting_leaves_behind_the_answer)
 {
     begin_kit_with_websocket();
-    domt_pipe_peer_say_and_hear(peer, HELLO_AT("/greet"), WELCOME);
+    domt_pipe_peer_send_and_expect(peer, HELLO_AT("/greet"), WELCOME);
     expect_frames_of_server(peer, "81:hi");
     ck_assert_int_eq(sent_result, -EBUSY);
     send_and_expect_frames(peer, "88:", "88:");
@@ -202,11 +202,11 @@ DOMT_TEST(greeting_leaves_behind_the_answer)
 DOMT_TEST(refused_handshake_leaves_http_as_it_was)
 {
     begin_kit_with_websocket();
-    domt_pipe_peer_say_and_hear(peer, "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
-                                "HTTP/1.1 426 Upgrade Required\r\nContent-Length: 0\r\n"
-                                "Connection: upgrade\r\nUpgrade: websocket\r\n"
-                                "Sec-WebSocket-Version: 13\r\n\r\n");
-    domt_pipe_peer_say_and_hear(peer, HELLO, WELCOME);
+    domt_pipe_peer_send_and_expect(peer, "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
+                                   "HTTP/1.1 426 Upgrade Required\r\nContent-Length: 0\r\n"
+                                   "Connection: upgrade\r\nUpgrade: websocket\r\n"
+                                   "Sec-WebSocket-Version: 13\r\n\r\n");
+    domt_pipe_peer_send_and_expect(peer, HELLO, WELCOME);
     send_and_expect_frames(peer, "88:", "88:");
     check_end_in_order();
 }
@@ -291,7 +291,7 @@ DOMT_TEST(peer_is_never_pinged_if_the_options_say_so)
 {
     begin_kit_with_websocket();
     options.ping_ns = DOMUS_WEBSOCKET_NEVER;
-    domt_pipe_peer_say_and_hear(peer, HELLO, WELCOME);
+    domt_pipe_peer_send_and_expect(peer, HELLO, WELCOME);
     ck_assert_int_eq(domus_peer_expect_nothing(peer, 1000 * SECOND), 0);
     send_and_expect_frames(peer, "81:a 88:", "81:a 88:");
     check_end_in_order();
@@ -301,7 +301,7 @@ DOMT_TEST(one_frame_goes_to_all_members)
 {
     begin_kit_and_upgrade_peer();
     domus_peer *other = domt_pipe_connect_peer();
-    domt_pipe_peer_say_and_hear(other, HELLO, WELCOME);
+    domt_pipe_peer_send_and_expect(other, HELLO, WELCOME);
     send_and_expect_frames(peer, "81:all", "81:all");
     expect_frames_of_server(other, "81:all");
     domus_peer_close(other);
@@ -317,7 +317,7 @@ DOMT_TEST(flood_of_pings_takes_bounded_memory)
 {
     static char bytes[DOMT_FRAMES_ROOM];
     char ping[256];
-    size_t size = domt_write_frames(true, "89:*125", ping);
+    size_t size = domt_websocket_write_frames(true, "89:*125", ping);
     size_t filled = 0;
 
     for (; filled + size <= sizeof bytes; filled += size)

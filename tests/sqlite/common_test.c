@@ -22,7 +22,7 @@ static void run_common_tests_with_sqlite(run_cases *cases)
     domt_place place;
 
     cases(&domus_sqlite_driver, "sqlite::memory:");
-    domt_place_make_directory(&place, "");
+    domt_place_make_directory_and_url(&place, "");
     cases(&domus_sqlite_driver, place.url);
     domt_place_remove_directory(&place);
 }
@@ -44,7 +44,7 @@ DOMT_TEST(transactions_commit_or_roll_back_as_a_whole)
 
 DOMT_TEST(late_ends_of_transactions_roll_back)
 {
-    run_common_tests_with_sqlite(domt_sql_check_late_ends);
+    run_common_tests_with_sqlite(domt_sql_check_ends_after_deadline);
 }
 
 DOMT_TEST(failures_of_library_fail_the_transaction)
@@ -143,7 +143,7 @@ static void check_cursor_waits_for_transaction(const char *url)
     domus_sql one;
 
     open_database_and_fill_table(&desk, url, 60000 * MS);
-    domt_desk_join(&guest, &desk);
+    domt_desk_open_guest(&guest, &desk);
     ck_assert_int_eq(domt_desk_open_cursor(&desk, desk.sql, &every_word, NULL, 0, &cursor), 0);
     ck_assert_int_eq(domt_desk_fetch_rows(&desk, cursor), 0);
     ck_assert_uint_eq(count_rows_with_other_word(&desk.payload.result, "clean"), 0);
@@ -167,7 +167,7 @@ DOMT_TEST(cursor_shows_no_uncommitted_rows)
     domt_place place;
 
     check_cursor_waits_for_transaction("sqlite::memory:");
-    domt_place_make_directory(&place, "");
+    domt_place_make_directory_and_url(&place, "");
     check_cursor_waits_for_transaction(place.url);
     domt_place_remove_directory(&place);
 }
@@ -205,7 +205,7 @@ DOMT_TEST(cursor_with_waiting_fetch_may_be_closed)
     send_fetch_that_waits(&desk, cursor);
     domt_desk_close_cursor(&desk, cursor);
     ck_assert_int_eq(receive_piece_of_waiting_fetch(&desk, "", &rows), -ESTALE);
-    domt_desk_must_give(&desk, one, "SELECT count(*) FROM t", "200");
+    domt_desk_query_must_return(&desk, one, "SELECT count(*) FROM t", "200");
     ck_assert_int_eq(domt_desk_end_transaction(&desk, one, true), 0);
     ck_assert_uint_eq(domt_desk_database_status(&desk).waiting, 0);
     domt_desk_close(&desk);
@@ -360,8 +360,9 @@ DOMT_TEST(service_with_database_runs_in_test_kit)
 {
     uint64_t seed;
 
-    ck_assert_int_eq(domus_testkit_sweep(1, domt_more_if_long(50), run_service_in_kit, NULL, &seed),
-                     0);
+    ck_assert_int_eq(
+        domus_testkit_sweep(1, domt_tenfold_if_tests_are_long(50), run_service_in_kit, NULL, &seed),
+        0);
 }
 
 /* A transaction that is not ended is over at its time-out, which is virtual time in a kit. */

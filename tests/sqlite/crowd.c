@@ -13,7 +13,7 @@ static void send_request_with_number(domt_desk *desk, const domus_sql_request *r
                      0);
 }
 
-void domt_crowd_send_text(domt_desk *desk, domus_sql sql, const char *text, uint64_t number)
+void domt_crowd_send_query_text(domt_desk *desk, domus_sql sql, const char *text, uint64_t number)
 {
     domus_sql_request request;
 

@@ -6,7 +6,7 @@
 #include "tests/support/sql_desk.h"
 
 /* Send a query, whose answer will have this number, and do not wait for the answer. */
-void domt_crowd_send_text(domt_desk *desk, domus_sql sql, const char *text, uint64_t number);
+void domt_crowd_send_query_text(domt_desk *desk, domus_sql sql, const char *text, uint64_t number);
 void domt_crowd_send_statement(domt_desk *desk, const domus_sql_statement *statement,
                                const domus_sql_value *values, uint32_t count, uint64_t number);
 

@@ -36,16 +36,16 @@ DOMT_TEST(query_of_ended_asker_does_not_go_on)
     domt_desk desk, guest;
     domt_place place;
 
-    domt_place_make_directory(&place, "");
+    domt_place_make_directory_and_url(&place, "");
     domt_desk_open(&desk, &domus_sqlite_driver, place.url, NULL);
-    domt_desk_join(&guest, &desk);
-    domt_crowd_send_text(&guest, desk.sql, ENDLESS, 1);
+    domt_desk_open_guest(&guest, &desk);
+    domt_crowd_send_query_text(&guest, desk.sql, ENDLESS, 1);
     while (domt_desk_database_status(&desk).busy == 0)
         domt_sleep_ms(1);
     domt_sleep_ms(20);
     domt_desk_close(&guest);
     wait_until_database_is_idle(&desk);
-    domt_desk_must_give(&desk, desk.sql, "SELECT 1", "1");
+    domt_desk_query_must_return(&desk, desk.sql, "SELECT 1", "1");
     domt_desk_close(&desk);
     domt_place_remove_directory(&place);
 }
@@ -58,10 +58,10 @@ DOMT_TEST(begin_of_ended_asker_leaves_no_transaction)
     domus_sql one, other;
     domt_place place;
 
-    domt_place_make_directory(&place, "");
+    domt_place_make_directory_and_url(&place, "");
     domt_desk_open(&desk, &domus_sqlite_driver, place.url, NULL);
     for (uint32_t i = 0; i < 20; i++) {
-        domt_desk_join(&guest, &desk);
+        domt_desk_open_guest(&guest, &desk);
         ck_assert_int_eq(domt_desk_begin_transaction(&desk, false, &one), 0);
         ck_assert_int_eq(domus_outsider_ask_add(guest.outsider, desk.sql.at, &domus_sql_begin_type,
                                                 &options, 0, 1),
@@ -86,15 +86,15 @@ DOMT_TEST(transaction_of_ended_owner_is_rolled_back)
     domt_place place;
     domus_sql held;
 
-    domt_place_make_directory(&place, "");
+    domt_place_make_directory_and_url(&place, "");
     domt_desk_open(&desk, &domus_sqlite_driver, place.url, &options);
     domt_desk_must_succeed(&desk, desk.sql, "CREATE TABLE a (b)");
-    domt_desk_join(&guest, &desk);
+    domt_desk_open_guest(&guest, &desk);
     ck_assert_int_eq(domt_desk_begin_transaction(&guest, false, &held), 0);
     domt_desk_must_succeed(&guest, held, "INSERT INTO a VALUES (1)");
     domt_desk_close(&guest);
     domt_desk_must_succeed(&desk, desk.sql, "INSERT INTO a VALUES (2)");
-    domt_desk_must_give(&desk, desk.sql, "SELECT b FROM a", "2");
+    domt_desk_query_must_return(&desk, desk.sql, "SELECT b FROM a", "2");
     domt_desk_close(&desk);
     domt_place_remove_directory(&place);
 }
@@ -114,12 +114,13 @@ DOMT_TEST(stopped_database_answers_all_queries)
     domt_desk desk;
     domus_sql held;
 
-    domt_place_make_directory(&place, "");
+    domt_place_make_directory_and_url(&place, "");
     domt_desk_open(&desk, &domus_sqlite_driver, place.url, &options);
     domt_desk_must_succeed(&desk, desk.sql, "CREATE TABLE a (b)");
     ck_assert_int_eq(domt_desk_begin_transaction(&desk, false, &held), 0);
     for (uint32_t i = 0; i < 20; i++)
-        domt_crowd_send_text(&desk, desk.sql, i % 2 == 0 ? ENDLESS : "INSERT INTO a VALUES (1)", i);
+        domt_crowd_send_query_text(&desk, desk.sql,
+                                   i % 2 == 0 ? ENDLESS : "INSERT INTO a VALUES (1)", i);
     domt_sleep_ms(20);
     uint64_t begun = domt_monotonic_ns();
     ck_assert_int_eq(domus_outsider_act(desk.outsider, stop_database_actor, &desk.sql.at), 0);
@@ -142,7 +143,7 @@ DOMT_TEST(system_stop_during_work_frees_everything)
     domus_sql held;
 
     for (size_t k = 0; k < sizeof urls / sizeof urls[0]; k++) {
-        domt_place_make_directory(&place, "");
+        domt_place_make_directory_and_url(&place, "");
         domt_desk_open(&desk, &domus_sqlite_driver, k == 0 ? place.url : urls[k], NULL);
         domt_desk_must_succeed(&desk, desk.sql, "CREATE TABLE a (b)");
         domt_desk_must_succeed(&desk, desk.sql, "INSERT INTO a VALUES (1), (2)");
@@ -150,8 +151,8 @@ DOMT_TEST(system_stop_during_work_frees_everything)
         ck_assert_int_eq(domt_desk_begin_transaction(&desk, false, &held), 0);
         domt_desk_must_succeed(&desk, held, "DELETE FROM a");
         for (uint32_t i = 0; i < 8; i++)
-            domt_crowd_send_text(&desk, desk.sql, i % 2 == 0 && k == 0 ? ENDLESS : "DELETE FROM a",
-                                 i);
+            domt_crowd_send_query_text(&desk, desk.sql,
+                                       i % 2 == 0 && k == 0 ? ENDLESS : "DELETE FROM a", i);
         domt_sleep_ms(20);
         domt_desk_close(&desk);
         domt_place_remove_directory(&place);
@@ -245,11 +246,11 @@ static uint32_t run_round_with_kill(const domt_place *place, uint32_t ms, int64_
 
 DOMT_TEST(answered_writes_survive_a_kill)
 {
-    uint32_t answered = 0, rounds = domt_more_if_long(12);
+    uint32_t answered = 0, rounds = domt_tenfold_if_tests_are_long(12);
     domt_place place;
     int64_t last = 0;
 
-    domt_place_make_directory(&place, "");
+    domt_place_make_directory_and_url(&place, "");
     for (uint32_t i = 0; i < rounds; i++)
         answered += run_round_with_kill(&place, 60 + i * 37 % 200, &last);
     ck_assert_uint_gt(answered, rounds);

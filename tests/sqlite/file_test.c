@@ -45,7 +45,7 @@ DOMT_TEST(queries_fail_if_file_cannot_be_opened)
     domt_desk_close(&desk);
 
     /* The file does not exist, and the url says that it is not made. */
-    domt_place_make_directory(&place, "?mode=rw");
+    domt_place_make_directory_and_url(&place, "?mode=rw");
     domt_desk_open(&desk, &domus_sqlite_driver, place.url, NULL);
     ck_assert_int_eq(domt_desk_run_text(&desk, desk.sql, "SELECT 1", NULL, 0), -ENOTCONN);
     ck_assert_int_ne(access(place.path, F_OK), 0);
@@ -55,7 +55,7 @@ DOMT_TEST(queries_fail_if_file_cannot_be_opened)
     ck_assert_int_eq(domt_desk_run_text(&desk, desk.sql, "SELECT 1", NULL, 0), -EIO);
     ck_assert_str_eq(domt_desk_sqlstate(&desk), "XX001");
     write_text_to_file(place.path, "", 0);
-    domt_desk_must_give(&desk, desk.sql, "SELECT 1", "1");
+    domt_desk_query_must_return(&desk, desk.sql, "SELECT 1", "1");
     domt_desk_close(&desk);
     domt_place_remove_directory(&place);
 }
@@ -67,7 +67,7 @@ DOMT_TEST(created_file_is_only_for_its_owner)
     domt_desk desk;
 
     (void)umask(0);
-    domt_place_make_directory(&place, "");
+    domt_place_make_directory_and_url(&place, "");
     domt_desk_open(&desk, &domus_sqlite_driver, place.url, NULL);
     domt_desk_must_succeed(&desk, desk.sql, "CREATE TABLE a (b)");
     ck_assert_int_eq(stat(place.path, &status), 0);
@@ -84,13 +84,13 @@ DOMT_TEST(read_only_file_is_not_written)
     domt_desk desk;
     domus_sql one;
 
-    domt_place_make_directory(&place, "");
+    domt_place_make_directory_and_url(&place, "");
     domt_desk_open(&desk, &domus_sqlite_driver, place.url, NULL);
     domt_desk_must_succeed(&desk, desk.sql, "CREATE TABLE a (b)");
     domt_desk_close(&desk);
     (void)snprintf(place.url, sizeof place.url, "sqlite:%s?mode=ro", place.path);
     domt_desk_open(&desk, &domus_sqlite_driver, place.url, NULL);
-    domt_desk_must_give(&desk, desk.sql, "SELECT count(*) FROM a", "0");
+    domt_desk_query_must_return(&desk, desk.sql, "SELECT count(*) FROM a", "0");
     ck_assert_int_eq(domt_desk_run_text(&desk, desk.sql, "INSERT INTO a VALUES (1)", NULL, 0),
                      -EROFS);
     ck_assert_int_eq(domt_desk_run_script(&desk, desk.sql, "INSERT INTO a VALUES (1)"), -EROFS);
@@ -107,7 +107,7 @@ DOMT_TEST(lock_of_other_program_is_awaited_up_to_timeout)
     domt_desk desk;
     sqlite3 *other;
 
-    domt_place_make_directory(&place, "?busy_timeout=100");
+    domt_place_make_directory_and_url(&place, "?busy_timeout=100");
     domt_desk_open(&desk, &domus_sqlite_driver, place.url, NULL);
     domt_desk_must_succeed(&desk, desk.sql, "CREATE TABLE a (b)");
     ck_assert_int_eq(sqlite3_open(place.path, &other), SQLITE_OK);
@@ -118,7 +118,7 @@ DOMT_TEST(lock_of_other_program_is_awaited_up_to_timeout)
     ck_assert_uint_ge(domt_monotonic_ns() - begun, UINT64_C(100000000));
     ck_assert_str_eq(domt_desk_sqlstate(&desk), "55P03");
     /* reading works while another program has the lock for writing */
-    domt_desk_must_give(&desk, desk.sql, "SELECT count(*) FROM a", "0");
+    domt_desk_query_must_return(&desk, desk.sql, "SELECT count(*) FROM a", "0");
     ck_assert_int_eq(sqlite3_exec(other, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
     domt_desk_must_succeed(&desk, desk.sql, "INSERT INTO a VALUES (1)");
     (void)sqlite3_close(other);
@@ -140,7 +140,7 @@ DOMT_TEST(full_disk_fails_writes_and_loses_no_rows)
     int error = 0;
     int64_t kept, found;
 
-    domt_place_make_directory(&place, "");
+    domt_place_make_directory_and_url(&place, "");
     if (!mount_small_file_system(place.directory)) { /* only root may mount a small file system */
         domt_place_remove_directory(&place);
         return;
@@ -166,17 +166,17 @@ DOMT_TEST(unused_connections_are_closed)
     domt_place place;
     domt_desk desk;
 
-    domt_place_make_directory(&place, "");
+    domt_place_make_directory_and_url(&place, "");
     domt_desk_open(&desk, &domus_sqlite_driver, place.url, &options);
     domt_desk_must_succeed(&desk, desk.sql, "CREATE TABLE a (b)");
-    domt_desk_must_give(&desk, desk.sql, "SELECT count(*) FROM a", "0");
+    domt_desk_query_must_return(&desk, desk.sql, "SELECT count(*) FROM a", "0");
     ck_assert_uint_eq(domt_desk_database_status(&desk).connects, 2);
     while (domt_desk_database_status(&desk).connections != 1)
         domt_sleep_ms(1);
     domt_sleep_ms(150); /* the last connection stays open, although it is not used */
     ck_assert_uint_eq(domt_desk_database_status(&desk).connections, 1);
     domt_desk_must_succeed(&desk, desk.sql, "INSERT INTO a VALUES (1)");
-    domt_desk_must_give(&desk, desk.sql, "SELECT count(*) FROM a", "1");
+    domt_desk_query_must_return(&desk, desk.sql, "SELECT count(*) FROM a", "1");
     /* One of the two connections was closed, so the write needed a third one. */
     ck_assert_uint_ge(domt_desk_database_status(&desk).connects, 3);
     domt_desk_close(&desk);

@@ -102,7 +102,7 @@ static void open_desk_with_table(domt_desk *desk, const char *url, const domus_s
 
     own.drivers = drivers;
     ck_assert_int_eq(domus_outside_sql_open(host.system, url, &own, &host.sql), 0);
-    domt_desk_join(desk, &host);
+    domt_desk_open_guest(desk, &host);
     domt_desk_must_succeed(desk, desk->sql, "CREATE TABLE t (id INTEGER PRIMARY KEY, word TEXT)");
     domt_desk_must_succeed(
         desk, desk->sql,
@@ -146,7 +146,7 @@ DOMT_TEST(commit_without_a_job_is_a_rollback)
     domt_desk desk;
     domus_sql one;
 
-    domt_place_make_directory(&place, "");
+    domt_place_make_directory_and_url(&place, "");
     open_desk_with_table(&desk, place.url, &options);
     ck_assert_int_eq(domt_desk_begin_transaction(&desk, false, &one), 0);
     domt_desk_must_succeed(&desk, one, "DELETE FROM t");
@@ -154,7 +154,7 @@ DOMT_TEST(commit_without_a_job_is_a_rollback)
     ck_assert_int_eq(domt_desk_end_transaction(&desk, one, true), -ENOTCONN);
     let_helper_finish_jobs(2);
     domt_desk_must_succeed(&desk, desk.sql, "UPDATE t SET word = 'x' WHERE id = 1");
-    domt_desk_must_give(&desk, desk.sql, "SELECT count(*) FROM t", "200");
+    domt_desk_query_must_return(&desk, desk.sql, "SELECT count(*) FROM t", "200");
     ck_assert_int_eq(domt_desk_run_text(&desk, one, "SELECT 1", NULL, 0), -ESTALE);
     close_desk_and_system(&desk);
     domt_place_remove_directory(&place);
@@ -173,9 +173,9 @@ DOMT_TEST(fetch_before_begin_waits_for_end_of_transaction)
     domus_sql one;
     char word[16];
 
-    domt_place_make_directory(&place, "");
+    domt_place_make_directory_and_url(&place, "");
     open_desk_with_table(&desk, place.url, &options);
-    domt_desk_join(&guest, &desk);
+    domt_desk_open_guest(&guest, &desk);
     ck_assert_int_eq(domt_desk_open_cursor(&desk, desk.sql, &every, NULL, 0, &cursor), 0);
     ck_assert_int_eq(domt_desk_fetch_rows(&desk, cursor), 0);
     stop_helper_and_fill_queue(&desk, 1);
@@ -249,7 +249,7 @@ static void run_group_with_bad_write(domt_desk *desk, const char *bad, int error
     ck_assert_int_eq(domt_desk_begin_transaction(desk, false, &holder), 0);
     for (uint32_t i = 0; i < WRITES; i++) {
         (void)snprintf(text, sizeof text, "%s", i == BAD ? bad : "UPDATE counted SET n = n + 1");
-        domt_crowd_send_text(desk, desk->sql, text, i);
+        domt_crowd_send_query_text(desk, desk->sql, text, i);
     }
     ck_assert_int_eq(domt_desk_end_transaction(desk, holder, true), 0);
     for (uint32_t i = 0; i < WRITES; i++) {
@@ -258,7 +258,7 @@ static void run_group_with_bad_write(domt_desk *desk, const char *bad, int error
                       (unsigned)number);
     }
     (void)snprintf(expected, sizeof expected, "%u", WRITES - 1);
-    domt_desk_must_give(desk, desk->sql, "SELECT n FROM counted", expected);
+    domt_desk_query_must_return(desk, desk->sql, "SELECT n FROM counted", expected);
 }
 
 DOMT_TEST(failed_write_of_group_fails_alone)
@@ -266,7 +266,7 @@ DOMT_TEST(failed_write_of_group_fails_alone)
     domt_place place;
     domt_desk desk;
 
-    domt_place_make_directory(&place, "");
+    domt_place_make_directory_and_url(&place, "");
     for (uint32_t k = 0; k < 2; k++) {
         domt_desk_open(&desk, &domus_sqlite_driver, k == 0 ? place.url : "sqlite::memory:", NULL);
         prepare_tables_for_group(&desk);
@@ -285,7 +285,7 @@ DOMT_TEST(timed_out_write_of_group_fails_alone)
     domt_place place;
     domt_desk desk;
 
-    domt_place_make_directory(&place, "");
+    domt_place_make_directory_and_url(&place, "");
     domt_desk_open(&desk, &domus_sqlite_driver, place.url, &options);
     prepare_tables_for_group(&desk);
     run_group_with_bad_write(
@@ -293,7 +293,7 @@ DOMT_TEST(timed_out_write_of_group_fails_alone)
         "INSERT INTO t (id) WITH RECURSIVE r (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r "
         "WHERE n < 1e12) SELECT max(n) + 100 FROM r",
         -ETIMEDOUT);
-    domt_desk_must_give(&desk, desk.sql, "SELECT count(*) FROM t", "1");
+    domt_desk_query_must_return(&desk, desk.sql, "SELECT count(*) FROM t", "1");
     domt_desk_close(&desk);
     domt_place_remove_directory(&place);
 }
@@ -305,18 +305,18 @@ DOMT_TEST(reads_beside_writes_see_complete_commits)
     uint64_t number;
     domt_desk desk;
 
-    domt_place_make_directory(&place, "");
+    domt_place_make_directory_and_url(&place, "");
     domt_desk_open(&desk, &domus_sqlite_driver, place.url, NULL);
     domt_desk_must_succeed(&desk, desk.sql, "CREATE TABLE pair (a INTEGER, b INTEGER)");
     domt_desk_must_succeed(&desk, desk.sql, "INSERT INTO pair VALUES (0, 0)");
     for (uint32_t i = 0; i < 400; i++)
-        domt_crowd_send_text(&desk, desk.sql,
-                             i % 2 == 0 ? "UPDATE pair SET a = a + 1, b = b + 1"
-                                        : "SELECT 1 / (a = b) FROM pair",
-                             i);
+        domt_crowd_send_query_text(&desk, desk.sql,
+                                   i % 2 == 0 ? "UPDATE pair SET a = a + 1, b = b + 1"
+                                              : "SELECT 1 / (a = b) FROM pair",
+                                   i);
     for (uint32_t i = 0; i < 400; i++)
         ck_assert_int_eq(domt_crowd_receive_answer(&desk, &number), 0);
-    domt_desk_must_give(&desk, desk.sql, "SELECT a, b FROM pair", "200|200");
+    domt_desk_query_must_return(&desk, desk.sql, "SELECT a, b FROM pair", "200|200");
     domt_desk_close(&desk);
     domt_place_remove_directory(&place);
 }

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-void domt_place_make_directory(domt_place *place, const char *parameters)
+void domt_place_make_directory_and_url(domt_place *place, const char *parameters)
 {
     (void)snprintf(place->directory, sizeof place->directory, "/tmp/domus-sqlite-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(place->directory));

@@ -64,7 +64,7 @@ static const char *const taken[] = {
     "SELECT '$1 ? :a'",
 };
 
-static void open_desk_in_memory(domt_desk *desk)
+static void open_desk_with_strict_table(domt_desk *desk)
 {
     domt_desk_open(desk, &domus_sqlite_driver, "sqlite::memory:", NULL);
     domt_desk_must_succeed(desk, desk->sql, "CREATE TABLE strict (a INTEGER) STRICT");
@@ -74,7 +74,7 @@ DOMT_TEST(connection_changing_statements_are_refused)
 {
     domt_desk desk;
 
-    open_desk_in_memory(&desk);
+    open_desk_with_strict_table(&desk);
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         const struct refused *row = &refused[i];
         int error = domt_desk_run_text(&desk, desk.sql, row->text, NULL, 0);
@@ -89,7 +89,7 @@ DOMT_TEST(connection_changing_statements_are_refused)
     }
     for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++)
         domt_desk_must_succeed(&desk, desk.sql, taken[i]);
-    domt_desk_must_give(&desk, desk.sql, "PRAGMA user_version", "7");
+    domt_desk_query_must_return(&desk, desk.sql, "PRAGMA user_version", "7");
     domt_desk_close(&desk);
 }
 
@@ -98,7 +98,7 @@ DOMT_TEST(error_names_table_column_and_constraint)
     const domus_sql_error *error;
     domt_desk desk;
 
-    open_desk_in_memory(&desk);
+    open_desk_with_strict_table(&desk);
     domt_desk_must_succeed(
         &desk, desk.sql,
         "CREATE TABLE a (id INTEGER PRIMARY KEY, n TEXT NOT NULL UNIQUE, m INTEGER "
@@ -125,7 +125,7 @@ DOMT_TEST(script_succeeds_or_fails_as_a_whole)
 {
     domt_desk desk;
 
-    open_desk_in_memory(&desk);
+    open_desk_with_strict_table(&desk);
     ck_assert_int_eq(
         domt_desk_run_script(&desk, desk.sql,
                              "CREATE TABLE a (id INTEGER PRIMARY KEY); INSERT INTO a VALUES "
@@ -134,7 +134,7 @@ DOMT_TEST(script_succeeds_or_fails_as_a_whole)
     ck_assert_int_eq(domt_desk_run_script(&desk, desk.sql,
                                           "INSERT INTO a VALUES (2); INSERT INTO a VALUES (1);"),
                      -EEXIST);
-    domt_desk_must_give(&desk, desk.sql, "SELECT count(*) FROM a", "1");
+    domt_desk_query_must_return(&desk, desk.sql, "SELECT count(*) FROM a", "1");
     ck_assert_int_eq(domt_desk_run_script(&desk, desk.sql, "INSERT INTO a VALUES ($1)"), -EINVAL);
     domt_desk_close(&desk);
 }

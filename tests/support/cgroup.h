@@ -156,9 +156,9 @@ static inline bool domt_cgroup_make_directory(domt_cgroup *cgroup,
     return false;
 }
 
-static inline bool domt_cgroup_try_version(domt_cgroup *cgroup, int version, const char *mount,
-                                           const char *controller,
-                                           const domt_cgroup_setting *settings)
+static inline bool domt_cgroup_try_to_make_in_version(domt_cgroup *cgroup, int version,
+                                                      const char *mount, const char *controller,
+                                                      const domt_cgroup_setting *settings)
 {
     int lock = domt_cgroup_lock_mount(mount);
 
@@ -186,9 +186,11 @@ static inline bool domt_cgroup_make_with_memory(domt_cgroup *cgroup, uint64_t li
     const domt_cgroup_setting second[] = {{"memory.max", text}, {NULL, NULL}};
 
     snprintf(text, sizeof text, "%llu", (unsigned long long)limit);
-    return domt_cgroup_try_version(cgroup, 1, "/sys/fs/cgroup/memory", "memory", first) ||
-           domt_cgroup_try_version(cgroup, 2, "/sys/fs/cgroup", "memory", second) ||
-           domt_cgroup_try_version(cgroup, 2, "/sys/fs/cgroup/unified", "memory", second);
+    return domt_cgroup_try_to_make_in_version(cgroup, 1, "/sys/fs/cgroup/memory", "memory",
+                                              first) ||
+           domt_cgroup_try_to_make_in_version(cgroup, 2, "/sys/fs/cgroup", "memory", second) ||
+           domt_cgroup_try_to_make_in_version(cgroup, 2, "/sys/fs/cgroup/unified", "memory",
+                                              second);
 }
 
 /* Make a cgroup that may use half a CPU. Returns false if no such cgroup can be made; cgroup->why
@@ -199,8 +201,8 @@ static inline bool domt_cgroup_make_with_half_a_cpu(domt_cgroup *cgroup)
         {"cpu.cfs_period_us", "100000"}, {"cpu.cfs_quota_us", "50000"}, {NULL, NULL}};
     static const domt_cgroup_setting second[] = {{"cpu.max", "50000 100000"}, {NULL, NULL}};
 
-    return domt_cgroup_try_version(cgroup, 1, "/sys/fs/cgroup/cpu", "cpu", first) ||
-           domt_cgroup_try_version(cgroup, 2, "/sys/fs/cgroup", "cpu", second);
+    return domt_cgroup_try_to_make_in_version(cgroup, 1, "/sys/fs/cgroup/cpu", "cpu", first) ||
+           domt_cgroup_try_to_make_in_version(cgroup, 2, "/sys/fs/cgroup", "cpu", second);
 }
 
 /* Move the calling process into the cgroup. */

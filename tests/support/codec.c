@@ -13,7 +13,7 @@
 
 /* --- text ------------------------------------------------------------------------------------- */
 
-void domt_text_add(domt_text *at, const char *format, ...)
+void domt_text_append_format(domt_text *at, const char *format, ...)
 {
     va_list list;
 
@@ -25,17 +25,17 @@ void domt_text_add(domt_text *at, const char *format, ...)
     at->room -= (size_t)size;
 }
 
-void domt_text_add_bytes(domt_text *at, const char *bytes, size_t size)
+void domt_text_append_bytes(domt_text *at, const char *bytes, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
         if (bytes[i] < ' ' || bytes[i] > '~')
-            domt_text_add(at, "\\x%02x", (unsigned char)bytes[i]);
+            domt_text_append_format(at, "\\x%02x", (unsigned char)bytes[i]);
         else
-            domt_text_add(at, "%c", bytes[i]);
+            domt_text_append_format(at, "%c", bytes[i]);
     }
 }
 
-void domt_text_add_slice(domt_text *at, domus_slice slice)
+void domt_text_append_slice(domt_text *at, domus_slice slice)
 {
     const char *data = domus_slice_data(slice);
     uint32_t sum = 0;
@@ -43,9 +43,9 @@ void domt_text_add_slice(domt_text *at, domus_slice slice)
     for (uint32_t i = 0; i < slice.size; i++)
         sum = sum * 31 + (unsigned char)data[i];
     if (slice.size > 64)
-        domt_text_add(at, "%u bytes, %08x", slice.size, sum);
+        domt_text_append_format(at, "%u bytes, %08x", slice.size, sum);
     else
-        domt_text_add_bytes(at, data, slice.size);
+        domt_text_append_bytes(at, data, slice.size);
 }
 
 /* --- the stage in a kit ----------------------------------------------------------------------- */
@@ -91,7 +91,7 @@ static void write_error_and_answer(const domt_codec_trace *trace, domt_codec *co
                                    int error)
 {
     (void)domt_codec_take_output(codec);
-    domt_text_add(at, "%s", strerrorname_np(-error));
+    domt_text_append_format(at, "%s", strerrorname_np(-error));
     bool is_reset = domus_stage_kit_fail(codec->kit, DOMUS_NO_ID, NULL, error) != 0;
     trace->print_sent(at, is_reset ? NULL : domt_codec_take_output(codec));
 }
@@ -139,7 +139,7 @@ void domt_codec_check_text(const domt_codec_trace *trace, const char *bytes, siz
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-int domt_codec_run_work(void *context)
+int domt_codec_decode_as_work_says(void *context)
 {
     const domt_codec_work *work = context;
     domus_pipeline_stage stages[2] = {work->stage, {NULL, NULL}};
@@ -175,7 +175,7 @@ void domt_fail_each_allocation(int (*work)(void *context), void *context)
 
 static size_t greatest;
 
-static void *allocate_measured(void *context, size_t bytes)
+static void *allocate_and_record_largest(void *context, size_t bytes)
 {
     if (bytes > greatest)
         greatest = bytes;
@@ -191,7 +191,7 @@ size_t domt_largest_allocated_block(int (*work)(void *context), void *context)
 {
     static domus_allocator allocator;
 
-    allocator.allocate = allocate_measured;
+    allocator.allocate = allocate_and_record_largest;
     allocator.free = release_measured;
     greatest = 0;
     const domus_allocator *before = domi_memory_set_allocator(&allocator);

@@ -19,12 +19,13 @@ typedef struct domt_text {
 
 /* Add text to the buffer `at`, formatted as by printf(3). The test fails when the buffer is
  * full. */
-void domt_text_add(domt_text *at, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void domt_text_append_format(domt_text *at, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* Add bytes to the buffer of text; a byte that is not printable is written as \x and two digits. A
  * slice of more than 64 bytes is written as its size and a checksum. */
-void domt_text_add_bytes(domt_text *at, const char *bytes, size_t size);
-void domt_text_add_slice(domt_text *at, domus_slice slice);
+void domt_text_append_bytes(domt_text *at, const char *bytes, size_t size);
+void domt_text_append_slice(domt_text *at, domus_slice slice);
 
 /* A message stage under test, in a kit of its own. */
 typedef struct domt_codec {
@@ -65,8 +66,8 @@ const char *domt_codec_decode_to_text(const domt_codec_trace *trace, const char 
 void domt_codec_check_text(const domt_codec_trace *trace, const char *bytes, size_t size,
                            const char *expected);
 
-/* The argument of domt_codec_run_work(): a new stage decodes `size` bytes, in pieces of `step`
- * bytes. */
+/* The argument of domt_codec_decode_as_work_says(): a new stage decodes `size` bytes, in pieces of
+ * `step` bytes. */
 typedef struct domt_codec_work {
     domus_pipeline_stage stage;
     /* called for each decoded message, to check or to answer it; returns 0 or an error; may be
@@ -79,7 +80,7 @@ typedef struct domt_codec_work {
 
 /* Let a new stage decode as `work` (a domt_codec_work) says, and free the stage. Returns 0, or the
  * first error. */
-int domt_codec_run_work(void *work);
+int domt_codec_decode_as_work_says(void *work);
 
 /* Call `work` again and again: the first time its first allocation fails, then its second, and on
  * until a call succeeds. Check that each call returns -ENOMEM or 0. */

@@ -23,7 +23,7 @@
 
 #define NEW_ROOT "/media" /* exists on each Linux; the new root hides the host's own folder */
 
-static _Noreturn void fail_and_exit(const char *what)
+static _Noreturn void print_error_and_exit(const char *what)
 {
     fprintf(stderr, "container: %s: %s\n", what, strerror(errno));
     _exit(126);
@@ -80,10 +80,10 @@ static void make_folders_of_path(const char *path)
             continue;
         snprintf(part, sizeof part, "%.*s", (int)i, path);
         if (mkdir(part, 0755) != 0 && errno != EEXIST)
-            fail_and_exit(part);
+            print_error_and_exit(part);
     }
     if (mkdir(path, 0755) != 0 && errno != EEXIST)
-        fail_and_exit(path);
+        print_error_and_exit(path);
 }
 
 /* Mount the folder `from` of the host at the same path in the new root directory. */
@@ -95,9 +95,9 @@ static void bind_folder(const char *from, bool is_written)
     snprintf(to, sizeof to, "%s%s", NEW_ROOT, from);
     make_folders_of_path(to);
     if (mount(from, to, NULL, MS_BIND | MS_REC, NULL) != 0)
-        fail_and_exit(from);
+        print_error_and_exit(from);
     if (!is_written && mount(NULL, to, NULL, flags, NULL) != 0)
-        fail_and_exit("read-only");
+        print_error_and_exit("read-only");
 }
 
 /* Mount the folders into the new root directory that a program with shared libraries needs. */
@@ -112,7 +112,7 @@ static void bind_folders_of_programs(void)
         snprintf(from, sizeof from, "%s/%s", NEW_ROOT, links[i]);
         snprintf(to, sizeof to, "usr/%s", links[i]);
         if (symlink(to, from) != 0)
-            fail_and_exit(from);
+            print_error_and_exit(from);
     }
 }
 
@@ -124,7 +124,7 @@ static void copy_file(const char *from, const char *to)
     ssize_t size = in >= 0 && out >= 0 ? read(in, text, sizeof text) : -1;
 
     if (size < 0 || write(out, text, (size_t)size) != size)
-        fail_and_exit(from);
+        print_error_and_exit(from);
     close(in);
     close(out);
 }
@@ -133,7 +133,7 @@ static void make_root_directory(const domt_container *container)
 {
     if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
         mount("tmpfs", NEW_ROOT, "tmpfs", 0, "mode=755,size=1m") != 0)
-        fail_and_exit("mount");
+        print_error_and_exit("mount");
     if (container->only != NULL)
         copy_file(container->only, NEW_ROOT "/echo.yaml");
     else
@@ -145,7 +145,7 @@ static void make_root_directory(const domt_container *container)
     if (container->has_data)
         make_folders_of_path(NEW_ROOT "/data");
     if (chdir(NEW_ROOT) != 0)
-        fail_and_exit("chdir");
+        print_error_and_exit("chdir");
     /* process 1 of the new namespace of processes will mount /proc at this path */
     if (container->has_proc)
         make_folders_of_path(NEW_ROOT "/proc");
@@ -157,11 +157,11 @@ static void enter_root_directory(const domt_container *container)
 {
     if ((container->has_proc && mount("proc", "proc", "proc", 0, NULL) != 0) ||
         (container->has_data && mount("tmpfs", "data", "tmpfs", 0, "size=4m") != 0))
-        fail_and_exit("mount in the root");
+        print_error_and_exit("mount in the root");
     if (syscall(SYS_pivot_root, ".", ".") != 0 || umount2(".", MNT_DETACH) != 0 || chdir("/") != 0)
-        fail_and_exit("pivot_root");
+        print_error_and_exit("pivot_root");
     if (mount(NULL, "/", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY, NULL) != 0)
-        fail_and_exit("read-only root");
+        print_error_and_exit("read-only root");
 }
 
 static pid_t inner;
@@ -173,7 +173,7 @@ static void pass_signal_to_child(int number)
 
 /* Stay outside of the container, wait for the child inside, and end with the status with which the
  * child ends. */
-static _Noreturn void wait_outside(void)
+static _Noreturn void wait_for_container_and_exit(void)
 {
     struct sigaction action = {.sa_handler = pass_signal_to_child};
     int status = 0;
@@ -193,26 +193,26 @@ void domt_container_enter(const domt_container *container)
 {
     if (container->has_root) {
         if (!enter_namespaces())
-            fail_and_exit("namespaces");
+            print_error_and_exit("namespaces");
         make_root_directory(container);
         inner = fork();
         if (inner < 0)
-            fail_and_exit("fork");
+            print_error_and_exit("fork");
         if (inner > 0)
-            wait_outside();
+            wait_for_container_and_exit();
         if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
-            fail_and_exit("prctl");
+            print_error_and_exit("prctl");
         enter_root_directory(container);
     }
     const rlim_t memlock = container->memlock == 1 ? 0 : container->memlock;
     if (container->memlock != 0 &&
         setrlimit(RLIMIT_MEMLOCK, &(struct rlimit){memlock, memlock}) != 0)
-        fail_and_exit("setrlimit");
+        print_error_and_exit("setrlimit");
     if (container->nofile != 0 &&
         setrlimit(RLIMIT_NOFILE, &(struct rlimit){container->nofile, container->nofile}) != 0)
-        fail_and_exit("setrlimit");
+        print_error_and_exit("setrlimit");
     for (const long *call = container->denied; call != NULL && *call >= 0; call++) {
         if (domt_deny_system_call(*call, container->denied_with) != 0)
-            fail_and_exit("seccomp");
+            print_error_and_exit("seccomp");
     }
 }

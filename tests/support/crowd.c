@@ -41,7 +41,7 @@ void domt_crowd_init(domt_crowd *crowd, uint16_t port, uint32_t count)
         crowd->clients[i] = (domt_client){.fd = -1, .number = i + 1, .chance = i * 2654435761u};
 }
 
-static int make_connection(uint16_t port, int socket_bytes)
+static int connect_with_socket_buffers(uint16_t port, int socket_bytes)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -66,7 +66,7 @@ void domt_crowd_connect_clients(domt_crowd *crowd, uint32_t from, uint32_t to)
         domt_client *client = &crowd->clients[i];
         struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
                                     .data.u32 = i};
-        client->fd = make_connection(crowd->port, crowd->socket_bytes);
+        client->fd = connect_with_socket_buffers(crowd->port, crowd->socket_bytes);
         ck_assert_int_eq(fcntl(client->fd, F_SETFL, O_NONBLOCK), 0);
         ck_assert_int_eq(epoll_ctl(crowd->epoll, EPOLL_CTL_ADD, client->fd, &event), 0);
     }
@@ -86,7 +86,7 @@ void domt_client_close(domt_client *client, bool reset)
 
 /* Handle a failed send or receive of a client: any error but EAGAIN and EINTR closes its
  * connection. Returns false when the call is to be tried again later. */
-static bool handle_failed_call(domt_client *client)
+static bool close_client_unless_call_may_repeat(domt_client *client)
 {
     if (errno == EAGAIN || errno == EINTR)
         return false;
@@ -95,14 +95,14 @@ static bool handle_failed_call(domt_client *client)
     return true;
 }
 
-static void read_and_compare(domt_client *client)
+static void read_echo_and_compare(domt_client *client)
 {
     char bytes[65536];
 
     while (client->fd >= 0 && !client->deaf && !client->ended) {
         ssize_t size = recv(client->fd, bytes, sizeof bytes, 0);
         if (size < 0) {
-            if (!handle_failed_call(client))
+            if (!close_client_unless_call_may_repeat(client))
                 return;
         } else if (size == 0) {
             client->ended = true;
@@ -113,7 +113,7 @@ static void read_and_compare(domt_client *client)
     }
 }
 
-static uint32_t make_next_piece(domt_client *client, char *bytes)
+static uint32_t make_next_piece_of_stream(domt_client *client, char *bytes)
 {
     uint32_t most = client->piece_max != 0 ? client->piece_max : PIECE_MAX;
     uint64_t left = client->bytes - client->sent;
@@ -140,9 +140,10 @@ static bool send_some_pieces(domt_client *client)
         }
         if (turns == 8)
             return true;
-        ssize_t size = send(client->fd, bytes, make_next_piece(client, bytes), MSG_NOSIGNAL);
+        ssize_t size =
+            send(client->fd, bytes, make_next_piece_of_stream(client, bytes), MSG_NOSIGNAL);
         if (size < 0)
-            return handle_failed_call(client);
+            return close_client_unless_call_may_repeat(client);
         client->sent += (uint64_t)size;
         if (client->reset_at != 0 && client->sent >= client->reset_at)
             domt_client_close(client, true);
@@ -172,7 +173,7 @@ bool domt_crowd_run_until(domt_crowd *crowd, bool (*done)(const domt_crowd *crow
             if (client->fd < 0)
                 continue;
             more = send_some_pieces(client) || more;
-            read_and_compare(client);
+            read_echo_and_compare(client);
             close_if_ended(client);
         }
         int timeout = more ? 0 : 10;
@@ -191,16 +192,16 @@ bool domt_crowd_all_are_closed(const domt_crowd *crowd)
     return true;
 }
 
-bool domt_client_has_all_back(const domt_client *client)
+bool domt_client_has_whole_echo(const domt_client *client)
 {
     return client->received == client->bytes;
 }
 
-bool domt_crowd_has_all_back(const domt_crowd *crowd)
+bool domt_crowd_has_all_echoes(const domt_crowd *crowd)
 {
     for (uint32_t i = 0; i < crowd->count; i++) {
         const domt_client *client = &crowd->clients[i];
-        if (client->fd >= 0 && !client->deaf && !domt_client_has_all_back(client))
+        if (client->fd >= 0 && !client->deaf && !domt_client_has_whole_echo(client))
             return false;
     }
     return true;
@@ -213,7 +214,7 @@ void domt_crowd_check_echoes(const domt_crowd *crowd)
         if (client->reset_at != 0 || client->deaf)
             continue;
         ck_assert_msg(client->error == 0 && client->wrong == 0 && client->ended &&
-                          domt_client_has_all_back(client),
+                          domt_client_has_whole_echo(client),
                       "client %u: %s, %u wrong bytes, %llu sent, %llu of %llu back%s",
                       client->number, strerror(client->error), client->wrong,
                       (unsigned long long)client->sent, (unsigned long long)client->received,
@@ -231,7 +232,7 @@ void domt_crowd_fini(domt_crowd *crowd)
 
 int domt_connect_to_port(uint16_t port)
 {
-    return make_connection(port, 0);
+    return connect_with_socket_buffers(port, 0);
 }
 
 bool domt_port_has_listener(uint16_t port)

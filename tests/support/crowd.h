@@ -55,10 +55,10 @@ bool domt_crowd_run_until(domt_crowd *crowd, bool (*done)(const domt_crowd *crow
 bool domt_crowd_all_are_closed(const domt_crowd *crowd);
 
 /* Returns whether each client that is connected and not deaf has got back all its bytes. */
-bool domt_crowd_has_all_back(const domt_crowd *crowd);
+bool domt_crowd_has_all_echoes(const domt_crowd *crowd);
 
 /* Returns whether a client has got back all bytes that it has to send. */
-bool domt_client_has_all_back(const domt_client *client);
+bool domt_client_has_whole_echo(const domt_client *client);
 
 /* Check each client that neither resets its connection nor is deaf: all its bytes came back, no
  * byte differs, and FIN came from the service. */

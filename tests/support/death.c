@@ -35,7 +35,7 @@ int domt_run_in_child(void (*body)(void *context), void *context, char ret_said[
     return status;
 }
 
-void domt_check_aborts(void (*body)(void *context), void *context, const char *text)
+void domt_check_child_aborts(void (*body)(void *context), void *context, const char *text)
 {
     static char said[DOMT_SAID_MAX];
     int status = domt_run_in_child(body, context, said);

@@ -12,6 +12,6 @@ int domt_run_in_child(void (*body)(void *context), void *context, char ret_said[
 
 /* Check that body(context), run in a child process, aborts, and that it writes `text` to stderr
  * before. */
-void domt_check_aborts(void (*body)(void *context), void *context, const char *text);
+void domt_check_child_aborts(void (*body)(void *context), void *context, const char *text);
 
 #endif

@@ -9,7 +9,7 @@
 
 static const char key[4] = {(char)0xa5, 0x1c, (char)0xff, 0x07};
 
-size_t domt_write_frame_head(bool of_client, unsigned first, uint64_t size, char *to)
+size_t domt_websocket_write_frame_head(bool of_client, unsigned first, uint64_t size, char *to)
 {
     unsigned mask = of_client ? 0x80 : 0;
     size_t at = 0;
@@ -27,10 +27,10 @@ size_t domt_write_frame_head(bool of_client, unsigned first, uint64_t size, char
 }
 
 /* Write one frame of WebSocket. Returns its size in bytes. */
-static size_t write_frame(bool of_client, unsigned first, const char *payload, size_t size,
-                          char *to)
+static size_t write_websocket_frame(bool of_client, unsigned first, const char *payload,
+                                    size_t size, char *to)
 {
-    size_t head = domt_write_frame_head(of_client, first, size, to);
+    size_t head = domt_websocket_write_frame_head(of_client, first, size, to);
 
     ck_assert_uint_le(head + size, DOMT_FRAMES_ROOM);
     for (size_t i = 0; i < size; i++)
@@ -38,7 +38,7 @@ static size_t write_frame(bool of_client, unsigned first, const char *payload, s
     return head + size;
 }
 
-static size_t write_bytes_of_digits(const char *text, size_t size, char *to)
+static size_t write_bytes_of_hex_digits(const char *text, size_t size, char *to)
 {
     size_t at = 0;
 
@@ -49,7 +49,7 @@ static size_t write_bytes_of_digits(const char *text, size_t size, char *to)
     return at;
 }
 
-size_t domt_write_frames(bool of_client, const char *text, char *to)
+size_t domt_websocket_write_frames(bool of_client, const char *text, char *to)
 {
     static char stars[DOMT_FRAMES_ROOM];
     size_t at = 0;
@@ -58,7 +58,7 @@ size_t domt_write_frames(bool of_client, const char *text, char *to)
     while (*text != '\0') {
         size_t size = strcspn(text, " ");
         if (*text == '=') {
-            at += write_bytes_of_digits(text, size, to + at);
+            at += write_bytes_of_hex_digits(text, size, to + at);
         } else {
             unsigned first = (unsigned)strtoul(text, NULL, 16);
             const char *payload = text + 3;
@@ -66,13 +66,13 @@ size_t domt_write_frames(bool of_client, const char *text, char *to)
             char bytes[256];
             if (text[2] == '#') {
                 ck_assert_uint_lt(size, sizeof bytes);
-                length = write_bytes_of_digits(text + 2, size - 2, bytes);
+                length = write_bytes_of_hex_digits(text + 2, size - 2, bytes);
                 payload = bytes;
             } else if (length != 0 && *payload == '*') {
                 length = strtoul(payload + 1, NULL, 10);
                 payload = stars;
             }
-            at += write_frame(of_client, first, payload, length, to + at);
+            at += write_websocket_frame(of_client, first, payload, length, to + at);
         }
         text += size;
         text += *text == ' ';
@@ -84,9 +84,9 @@ size_t domt_write_frames(bool of_client, const char *text, char *to)
 
 static void write_slice_as_text(domt_text *at, const char *name, domus_slice bytes)
 {
-    domt_text_add(at, bytes.size > 64 ? "%s " : "%s [", name);
-    domt_text_add_slice(at, bytes);
-    domt_text_add(at, bytes.size > 64 ? "\n" : "]\n");
+    domt_text_append_format(at, bytes.size > 64 ? "%s " : "%s [", name);
+    domt_text_append_slice(at, bytes);
+    domt_text_append_format(at, bytes.size > 64 ? "\n" : "]\n");
 }
 
 static void write_message_as_text(domt_text *at, const domus_stage_message *message)
@@ -97,7 +97,7 @@ static void write_message_as_text(domt_text *at, const domus_stage_message *mess
         write_slice_as_text(at, made->binary ? "binary" : "text", made->bytes);
     } else if (message->type == &domus_websocket_close_type) {
         const domus_websocket_close *close = message->payload;
-        domt_text_add(at, "close %u", close->code);
+        domt_text_append_format(at, "close %u", close->code);
         write_slice_as_text(at, "", close->reason);
     } else {
         ck_assert_ptr_eq(message->type, &domus_websocket_pong_type);
@@ -112,21 +112,21 @@ static void write_answer_as_text(domt_text *at, const char *sent)
     const unsigned char *byte = (const unsigned char *)sent;
 
     if (sent == NULL) {
-        domt_text_add(at, " reset");
+        domt_text_append_format(at, " reset");
     } else if (*sent == '\0') {
-        domt_text_add(at, " nothing");
+        domt_text_append_format(at, " nothing");
     } else if ((byte[1] & 0x80) == 0) {
         ck_assert_uint_eq(byte[0], 0x88);
         ck_assert_uint_eq(byte[1], 2);
-        domt_text_add(at, " close %u", byte[2] << 8 | byte[3]);
+        domt_text_append_format(at, " close %u", byte[2] << 8 | byte[3]);
     } else {
         ck_assert_uint_eq(byte[0], 0x88);
         ck_assert_uint_eq(byte[1], 0x82);
-        domt_text_add(at, " close %u", (byte[6] ^ byte[2]) << 8 | (byte[7] ^ byte[3]));
+        domt_text_append_format(at, " close %u", (byte[6] ^ byte[2]) << 8 | (byte[7] ^ byte[3]));
     }
 }
 
-static domt_codec_trace trace_of_websocket(const domus_websocket_options *options)
+static domt_codec_trace codec_trace_of_websocket(const domus_websocket_options *options)
 {
     return (domt_codec_trace){.stage = &domus_websocket_stage,
                               .options = options,
@@ -143,8 +143,8 @@ const char *domt_decode_frames_to_text(const domus_websocket_options *options, c
                                        size_t cut, size_t step)
 {
     static char bytes[DOMT_FRAMES_ROOM];
-    domt_codec_trace trace = trace_of_websocket(options);
-    size_t size = domt_write_frames(is_peer_client(options), frames, bytes);
+    domt_codec_trace trace = codec_trace_of_websocket(options);
+    size_t size = domt_websocket_write_frames(is_peer_client(options), frames, bytes);
 
     return domt_codec_decode_to_text(&trace, bytes, size, cut, step);
 }
@@ -153,8 +153,8 @@ void domt_check_decoded_frames(const domus_websocket_options *options, const cha
                                const char *expected)
 {
     static char bytes[DOMT_FRAMES_ROOM];
-    domt_codec_trace trace = trace_of_websocket(options);
-    size_t size = domt_write_frames(is_peer_client(options), frames, bytes);
+    domt_codec_trace trace = codec_trace_of_websocket(options);
+    size_t size = domt_websocket_write_frames(is_peer_client(options), frames, bytes);
 
     domt_codec_check_text(&trace, bytes, size, expected);
 }
@@ -162,8 +162,8 @@ void domt_check_decoded_frames(const domus_websocket_options *options, const cha
 /* --- output ----------------------------------------------------------------------------------- */
 
 /* Write one frame of a stage's output as text. Returns the frame's size in bytes. */
-static size_t write_frame_as_text(domt_text *at, const unsigned char *bytes, size_t size,
-                                  bool of_client)
+static size_t write_websocket_frame_as_text(domt_text *at, const unsigned char *bytes, size_t size,
+                                            bool of_client)
 {
     size_t head = 2;
     uint64_t length = bytes[1] & 0x7f;
@@ -175,12 +175,12 @@ static size_t write_frame_as_text(domt_text *at, const unsigned char *bytes, siz
     const unsigned char *mask = bytes + head;
     head += of_client ? 4 : 0;
     ck_assert_uint_ge(size - head, length);
-    domt_text_add(at, "%02x:", bytes[0]);
+    domt_text_append_format(at, "%02x:", bytes[0]);
     for (uint64_t i = 0; i < length && i < 64; i++) {
         char byte = (char)(bytes[head + i] ^ (of_client ? mask[i % 4] : 0));
-        domt_text_add_bytes(at, &byte, 1);
+        domt_text_append_bytes(at, &byte, 1);
     }
-    domt_text_add(at, length > 64 ? "..%llu " : " ", (unsigned long long)length);
+    domt_text_append_format(at, length > 64 ? "..%llu " : " ", (unsigned long long)length);
     return head + (size_t)length;
 }
 
@@ -193,8 +193,8 @@ const char *domt_take_sent_frames_as_text(domt_codec *codec, bool of_client)
 
     room[0] = '\0';
     for (size_t done = 0; done < size;)
-        done +=
-            write_frame_as_text(&at, (const unsigned char *)output + done, size - done, of_client);
+        done += write_websocket_frame_as_text(&at, (const unsigned char *)output + done,
+                                              size - done, of_client);
     domus_stage_kit_clear(codec->kit);
     return room;
 }

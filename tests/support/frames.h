@@ -16,10 +16,10 @@
  *     82:*300     300 bytes "*"
  *     81#c3a4     the payload in digits of base 16
  *     =8200       bytes as they are */
-size_t domt_write_frames(bool of_client, const char *text, char *to);
+size_t domt_websocket_write_frames(bool of_client, const char *text, char *to);
 
 /* Write the head of one frame, masked if it is a client's. Returns its size. */
-size_t domt_write_frame_head(bool of_client, unsigned first, uint64_t size, char *to);
+size_t domt_websocket_write_frame_head(bool of_client, unsigned first, uint64_t size, char *to);
 
 /* Let the stage decode frames that its peer sends: the first `cut` bytes, then the others `step` at
  * a time (0: all at once), and then the end. Returns its messages as text, a line for each, valid

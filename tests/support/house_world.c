@@ -75,7 +75,7 @@ int domt_world_start(domt_world *world)
     return 0;
 }
 
-void domt_world_take_over(domt_world *world)
+void domt_world_become_owner(domt_world *world)
 {
     for (uint32_t i = 0; i <= world->homes; i++)
         domi_manager_become_owner(world->managers[i]);
@@ -85,7 +85,7 @@ void domt_world_end(domt_world *world)
 {
     if (!world->started)
         return;
-    domt_world_take_over(world);
+    domt_world_become_owner(world);
     for (uint32_t i = 0; i <= world->homes; i++)
         domi_manager_end_actors(world->managers[i]);
     /* Functions on_stop may have sent messages to actors that had ended before: take these messages
@@ -108,12 +108,12 @@ void domt_world_open_without_belts(domt_world *world, uint32_t homes)
     ck_assert_int_eq(domt_world_start(world), 0);
 }
 
-domi_manager *domt_outside(domt_world *world)
+domi_manager *domt_outside_manager(domt_world *world)
 {
     return world->managers[world->homes];
 }
 
-uint32_t domt_events(domi_manager *home)
+uint32_t domt_take_arrivals_and_timers(domi_manager *home)
 {
     return domi_manager_take_arrivals(home) + domi_manager_mount_actors(home) +
            domi_manager_fire_timers(home);
@@ -131,7 +131,7 @@ uint32_t domt_run_state_queue(domi_manager *home)
 
 uint32_t domt_iterate_home(domi_manager *home)
 {
-    uint32_t done = domt_events(home);
+    uint32_t done = domt_take_arrivals_and_timers(home);
 
     done += domi_manager_run_channels_actors(home);
     done += domt_run_state_queue(home);
@@ -144,7 +144,7 @@ void domt_settle_world(domt_world *world)
     uint32_t done;
     uint32_t turns = 0;
 
-    domi_pool_push_chains_to_owners(domt_outside(world));
+    domi_pool_push_chains_to_owners(domt_outside_manager(world));
     do {
         done = 0;
         for (uint32_t i = 0; i < world->homes; i++)
@@ -155,7 +155,7 @@ void domt_settle_world(domt_world *world)
         ck_assert(!domi_manager_has_work(world->managers[i]));
 }
 
-void domt_jump_time(domt_world *world, uint64_t ns)
+void domt_advance_time_without_runs(domt_world *world, uint64_t ns)
 {
     for (uint32_t i = 0; i <= world->homes; i++)
         world->managers[i]->now_ns += ns;
@@ -165,7 +165,7 @@ void domt_pass_time(domt_world *world, uint64_t ns)
 {
     while (ns != 0) {
         uint64_t step = ns < DOMI_WHEEL_TICK_NS ? ns : DOMI_WHEEL_TICK_NS;
-        domt_jump_time(world, step);
+        domt_advance_time_without_runs(world, step);
         domt_settle_world(world);
         ns -= step;
     }
@@ -221,8 +221,8 @@ const domus_behaviour domt_agent = {
     .on = (const domus_on[]){{&domt_call_type, on_call_run_function, 0}, {NULL, NULL, 0}},
 };
 
-void domt_send_call(domi_manager *from, domus_address agent, int (*function)(domus_stack *, void *),
-                    void *context)
+void domt_send_function_to_call(domi_manager *from, domus_address agent,
+                                int (*function)(domus_stack *, void *), void *context)
 {
     domt_call order = {function, context};
 
@@ -232,7 +232,7 @@ void domt_send_call(domi_manager *from, domus_address agent, int (*function)(dom
 void domt_run_as_actor(domt_world *world, domus_address agent,
                        int (*function)(domus_stack *, void *), void *context)
 {
-    domt_send_call(domt_outside(world), agent, function, context);
+    domt_send_function_to_call(domt_outside_manager(world), agent, function, context);
     domt_settle_world(world);
 }
 
@@ -248,12 +248,12 @@ uint64_t domt_sum_counter(const domt_world *world, size_t offset_in_counters)
     return sum;
 }
 
-uint64_t domt_sum_handled(const domt_world *world, uint32_t kind)
+uint64_t domt_sum_handled_messages(const domt_world *world, uint32_t kind)
 {
     return domt_sum_counter(world, offsetof(domi_counters, handled) + kind * sizeof(domi_counter));
 }
 
-static void count_object(void *object, void *count)
+static void count_visited_object(void *object, void *count)
 {
     ++*(uint64_t *)count;
 }
@@ -266,7 +266,7 @@ uint64_t domt_count_objects_in_use(domt_world *world, uint32_t slab)
     for (uint32_t i = 0; i <= world->homes; i++) {
         domi_manager *manager = world->managers[i];
         domi_pool_push_chains_to_owners(manager);
-        domi_slab_visit_objects(&manager->pool.slabs[slab], count_object, &carved);
+        domi_slab_visit_objects(&manager->pool.slabs[slab], count_visited_object, &carved);
         for (void *object = manager->pool.slabs[slab].free; object != NULL;
              object = *(void **)object)
             idle++;
@@ -292,7 +292,7 @@ uint64_t domt_count_all_objects_in_use(domt_world *world)
     return sum;
 }
 
-uint64_t domt_mapped_bytes(const domt_world *world)
+uint64_t domt_world_mapped_bytes(const domt_world *world)
 {
     uint64_t sum = 0;
 

@@ -37,7 +37,7 @@ int domt_world_start(domt_world *world);
 
 /* Make the calling thread the owner of all managers of a world; other threads that used them must
  * have ended. */
-void domt_world_take_over(domt_world *world);
+void domt_world_become_owner(domt_world *world);
 
 /* Take over all managers of a world, end them as a stopped system does, and free them. */
 void domt_world_end(domt_world *world);
@@ -47,12 +47,12 @@ void domt_world_end(domt_world *world);
 void domt_world_open(domt_world *world, uint32_t homes);
 void domt_world_open_without_belts(domt_world *world, uint32_t homes);
 
-domi_manager *domt_outside(domt_world *world);
+domi_manager *domt_outside_manager(domt_world *world);
 
-/* Two parts of an iteration of a home: domt_events() takes arrivals, mounts actors and fires
- * timers; domt_run_state_queue() runs once each house that is in the state queue when the call
- * begins. */
-uint32_t domt_events(domi_manager *home);
+/* Two parts of an iteration of a home: domt_take_arrivals_and_timers() takes arrivals, mounts
+ * actors and fires timers; domt_run_state_queue() runs once each house that is in the state queue
+ * when the call begins. */
+uint32_t domt_take_arrivals_and_timers(domi_manager *home);
 uint32_t domt_run_state_queue(domi_manager *home);
 
 /* Run one iteration of one home. Returns a count of the work that was done; 0: there was none. */
@@ -62,10 +62,10 @@ uint32_t domt_iterate_home(domi_manager *home);
  * many iterations. */
 void domt_settle_world(domt_world *world);
 
-/* Set the time of all managers forward by `ns`: domt_jump_time() at once and without running any
- * home, domt_pass_time() in steps of one tick of the timer wheel with domt_settle_world() after
- * each. */
-void domt_jump_time(domt_world *world, uint64_t ns);
+/* Set the time of all managers forward by `ns`: domt_advance_time_without_runs() at once and
+ * without running any home, domt_pass_time() in steps of one tick of the timer wheel with
+ * domt_settle_world() after each. */
+void domt_advance_time_without_runs(domt_world *world, uint64_t ns);
 void domt_pass_time(domt_world *world, uint64_t ns);
 
 /* Spawn an actor on `home`, called as the thread of the manager `from`; a failure fails the
@@ -96,25 +96,25 @@ extern const domus_behaviour
     domt_agent; /* a behaviour without state and frame, which handles domt_call_type */
 
 /* Let an agent call `function`: send a domt_call as a notice. A refusal fails the test. */
-void domt_send_call(domi_manager *from, domus_address agent, int (*function)(domus_stack *, void *),
-                    void *context);
+void domt_send_function_to_call(domi_manager *from, domus_address agent,
+                                int (*function)(domus_stack *, void *), void *context);
 
-/* Let an agent call `function`, as domt_send_call() does, and then let the world settle
+/* Let an agent call `function`, as domt_send_function_to_call() does, and then let the world settle
  * (domt_settle_world()). */
 void domt_run_as_actor(domt_world *world, domus_address agent,
                        int (*function)(domus_stack *, void *), void *context);
 
-/* Sums over all managers of a world: domt_sum_counter() of one counter, domt_sum_handled() of the
- * messages of one kind that were handled, domt_count_objects_in_use() of the objects of a slab that
- * are neither free nor on their way back to their home. In a world at rest, objects in use have
- * leaked. */
+/* Sums over all managers of a world: domt_sum_counter() of one counter, domt_sum_handled_messages()
+ * of the messages of one kind that were handled, domt_count_objects_in_use() of the objects of a
+ * slab that are neither free nor on their way back to their home. In a world at rest, objects in
+ * use have leaked. */
 uint64_t domt_sum_counter(const domt_world *world, size_t offset_in_counters);
 #define DOMT_SUM(world, counter) domt_sum_counter((world), offsetof(domi_counters, counter))
-uint64_t domt_sum_handled(const domt_world *world, uint32_t kind);
+uint64_t domt_sum_handled_messages(const domt_world *world, uint32_t kind);
 uint64_t domt_count_objects_in_use(domt_world *world, uint32_t slab);
 uint64_t domt_count_all_objects_in_use(domt_world *world);
 
 /* Returns how many bytes all slabs and slots of the world have mapped. */
-uint64_t domt_mapped_bytes(const domt_world *world);
+uint64_t domt_world_mapped_bytes(const domt_world *world);
 
 #endif

@@ -40,7 +40,7 @@ const char *__lsan_default_options(void)
 static uintptr_t *words;
 static size_t word_count;
 
-__attribute__((no_sanitize_address)) static void copy_words_of_page(uintptr_t page)
+__attribute__((no_sanitize_address)) static void copy_nonzero_words_of_page(uintptr_t page)
 {
     const uintptr_t *from = (const uintptr_t *)page;
 
@@ -62,7 +62,7 @@ static void copy_written_pages(int map, uintptr_t begin, uintptr_t end)
         bool is_read = size == (ssize_t)sizeof entries;
         for (size_t i = 0; i < AT_ONCE && at + i * PAGE < end; i++)
             if (!is_read || ((entries[i] & TOUCHED) != 0 && (entries[i] & OF_FILE) == 0))
-                copy_words_of_page(at + i * PAGE);
+                copy_nonzero_words_of_page(at + i * PAGE);
     }
 }
 

@@ -33,7 +33,7 @@ static void become_nats_server(const domt_nats_server *server, pid_t parent)
 
 /* Read the port behind `key` from the file in which nats-server tells its ports when it listens.
  * Returns 0 while there is no file. */
-static uint16_t read_port(const domt_nats_server *server, const char *key)
+static uint16_t read_port_of_nats_server(const domt_nats_server *server, const char *key)
 {
     char path[128], text[512];
     unsigned port = 0;
@@ -52,7 +52,7 @@ static uint16_t read_port(const domt_nats_server *server, const char *key)
 
 uint16_t domt_nats_server_cluster_port(const domt_nats_server *server)
 {
-    return read_port(server, "\"cluster\"");
+    return read_port_of_nats_server(server, "\"cluster\"");
 }
 
 static void write_config_file(const domt_nats_server *server, const char *config)
@@ -80,7 +80,7 @@ void domt_nats_server_start(domt_nats_server *server, const char *config, uint16
     if (server->pid == 0)
         become_nats_server(server, parent);
     for (int i = 0; i < 2000; i++) {
-        uint16_t listens = read_port(server, "\"nats\"");
+        uint16_t listens = read_port_of_nats_server(server, "\"nats\"");
         if (listens != 0) {
             server->port = listens;
             snprintf(server->url, sizeof server->url, "127.0.0.1:%u", listens);

@@ -53,7 +53,7 @@ static void become_user_postgres(void)
         _exit(1);
 }
 
-static void give_path_to_postgres(const char *path)
+static void give_path_to_user_postgres(const char *path)
 {
     const struct passwd *user = getuid() == 0 ? getpwnam("postgres") : NULL;
 
@@ -237,7 +237,7 @@ void domt_postgres_start(domt_postgres *server, const char *settings)
     snprintf(server->directory, sizeof server->directory, "/tmp/domus-postgres-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(server->directory));
     begin_watcher_process(server);
-    give_path_to_postgres(server->directory);
+    give_path_to_user_postgres(server->directory);
     make_cluster(server);
     snprintf(path, sizeof path, "%s/data/postgresql.conf", server->directory);
     FILE *file = fopen(path, "ae");
@@ -256,7 +256,7 @@ void domt_postgres_start(domt_postgres *server, const char *settings)
     domt_postgres_start_again(server);
 }
 
-void domt_postgres_halt(domt_postgres *server, int signal)
+void domt_postgres_signal_and_wait(domt_postgres *server, int signal)
 {
     if (server->pid <= 0)
         return;
@@ -267,7 +267,7 @@ void domt_postgres_halt(domt_postgres *server, int signal)
 
 void domt_postgres_stop(domt_postgres *server)
 {
-    domt_postgres_halt(server, SIGQUIT);
+    domt_postgres_signal_and_wait(server, SIGQUIT);
     close(server->watched);
     ck_assert_int_eq(waitpid(server->watcher, NULL, 0), server->watcher);
     ck_assert_int_ne(access(server->directory, F_OK), 0);

@@ -29,7 +29,7 @@ void domt_postgres_start(domt_postgres *server, const char *settings);
 
 /* End the server by `signal`: SIGQUIT ends it at once, as in a crash, and with SIGINT its sessions
  * are told. The server can be started again. */
-void domt_postgres_halt(domt_postgres *server, int signal);
+void domt_postgres_signal_and_wait(domt_postgres *server, int signal);
 
 /* Start the server once more, at the same port and with the same data. */
 void domt_postgres_start_again(domt_postgres *server);

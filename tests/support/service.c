@@ -90,7 +90,7 @@ void domt_service_read_error(domt_service *service)
     service->error[size] = '\0';
 }
 
-static void read_stdout(domt_service *service)
+static void read_stdout_of_service(domt_service *service)
 {
     size_t length = strlen(service->said);
     ssize_t size = read(service->output, service->said + length, sizeof service->said - 1 - length);
@@ -132,7 +132,7 @@ void domt_service_start(domt_service *service, const char *const arguments[])
         ck_assert_msg(domt_monotonic_ns() < until_ns, "it does not listen: %s", service->error);
         if (poll(&waiting, 1, 100) <= 0)
             continue;
-        read_stdout(service);
+        read_stdout_of_service(service);
         domt_service_read_error(service);
         ck_assert_msg(service->said[0] != '\0', "it ended: %s", service->error);
     }
@@ -162,7 +162,7 @@ int domt_service_wait(domt_service *service, uint32_t ms)
         (void)kill(service->pid, SIGKILL);
         (void)waitpid(service->pid, &service->status, 0);
     }
-    read_stdout(service);
+    read_stdout_of_service(service);
     domt_service_read_error(service);
     close(service->output);
     close(service->errors);
@@ -218,7 +218,7 @@ static void check_row_is_known(const domt_service *service, const char *row)
     ck_assert_msg(strstr(service->error, "thread (") != NULL, "no table in: %s", service->error);
 }
 
-uint64_t domt_service_profile_count(const domt_service *service, const char *row)
+uint64_t domt_service_count_in_profile(const domt_service *service, const char *row)
 {
     size_t length = 0;
     const char *line = last_row_of_profile(service, row, false, &length);
@@ -258,7 +258,7 @@ uint32_t domt_service_profile_threads(const domt_service *service)
 
 /* Returns the milliseconds of all threads together in a row of the profile: the last number before
  * the last "ms". */
-static double ms_of_row(const domt_service *service, const char *row)
+static double ms_of_profile_row(const domt_service *service, const char *row)
 {
     size_t length = 0;
     const char *line = last_row_of_profile(service, row, true, &length);
@@ -282,9 +282,9 @@ static void sum_phases_of_profile(const domt_service *service, double *ret_sum_m
                                          "events", "state", "other"};
 
     *ret_sum_ms = 0;
-    *ret_wall_ms = ms_of_row(service, "wall");
+    *ret_wall_ms = ms_of_profile_row(service, "wall");
     for (size_t i = 0; i < sizeof phases / sizeof phases[0]; i++)
-        *ret_sum_ms += ms_of_row(service, phases[i]);
+        *ret_sum_ms += ms_of_profile_row(service, phases[i]);
 }
 
 bool domt_service_phases_fill_wall_time(const domt_service *service)
@@ -304,7 +304,7 @@ void domt_service_check_profile(const domt_service *service)
     sum_phases_of_profile(service, &sum_ms, &wall_ms);
     ck_assert_msg(domt_service_phases_fill_wall_time(service), "phases sum to %.1f ms of %.1f",
                   sum_ms, wall_ms);
-    ck_assert_msg(domt_service_profile_count(service, "woke by cap with work") == 0,
+    ck_assert_msg(domt_service_count_in_profile(service, "woke by cap with work") == 0,
                   "woke by the cap and found work: %s", service->error);
 }
 

@@ -53,7 +53,7 @@ void domt_service_read_error(domt_service *service);
 
 /* Returns the count in a row of the service's profile, summed over all its threads, as of the last
  * domt_service_read_error(). */
-uint64_t domt_service_profile_count(const domt_service *service, const char *row);
+uint64_t domt_service_count_in_profile(const domt_service *service, const char *row);
 
 /* Returns how many threads have a column in the service's profile, as of the last
  * domt_service_read_error(). */

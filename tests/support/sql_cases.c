@@ -107,7 +107,7 @@ void domt_sql_check_statements(const domus_sql_driver *driver, const char *url)
 
 /* --- values ----------------------------------------------------------------------------------- */
 
-static void check_value_returns(domt_desk *desk, const domus_sql_value *value)
+static void check_value_comes_back(domt_desk *desk, const domus_sql_value *value)
 {
     static const domus_sql_statement put = {.text = "INSERT INTO domt_v (t, y) VALUES ($1, $2)"};
     static const domus_sql_statement get = {.text = "SELECT t, y FROM domt_v"};
@@ -171,7 +171,7 @@ void domt_sql_check_values_return(const domus_sql_driver *driver, const char *ur
         domus_sql_bytes(bytes, sizeof bytes),
     };
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
-        check_value_returns(&desk, &values[i]);
+        check_value_comes_back(&desk, &values[i]);
     check_numbers_return(&desk);
     /* The database refuses a text with a zero byte, and a text that is not UTF-8. */
     ck_assert_int_eq(domt_desk_run_text(&desk, desk.sql, "INSERT INTO domt_v (t) VALUES ($1)",
@@ -219,7 +219,7 @@ static void check_transaction_has_failed(domt_desk *desk, domus_sql one, int err
                      -EINVAL);
     ck_assert_str_eq(domt_desk_sqlstate(desk), "25P02");
     ck_assert_int_eq(domt_desk_end_transaction(desk, one, true), error);
-    domt_desk_must_give(desk, desk->sql, "SELECT count(*) FROM domt_t", "0");
+    domt_desk_query_must_return(desk, desk->sql, "SELECT count(*) FROM domt_t", "0");
 }
 
 static void check_failing_statements(domt_desk *desk)
@@ -235,7 +235,7 @@ static void check_failing_statements(domt_desk *desk)
             check_transaction_has_failed(desk, one, row->error);
         else
             ck_assert_int_eq(domt_desk_end_transaction(desk, one, true), row->error);
-        domt_desk_must_give(desk, desk->sql, "SELECT count(*) FROM domt_t", "0");
+        domt_desk_query_must_return(desk, desk->sql, "SELECT count(*) FROM domt_t", "0");
     }
 }
 
@@ -250,7 +250,7 @@ static void send_query_text(domt_desk *desk, domus_sql sql, const char *text, ui
 }
 
 /* Receive answers until an answer has this error. */
-static void await_error(domt_desk *desk, int error)
+static void await_answer_with_error(domt_desk *desk, int error)
 {
     domus_outside_message message;
     int found = 0;
@@ -284,12 +284,12 @@ static void check_waiting_statements(domt_desk *desk)
                         i == 0 ? 300000 * MS : 100 * MS);
         if (i == 0)
             send_query_text(desk, one, "INSERT INTO domt_t (id) VALUES (3)", 0);
-        await_error(desk, errors[i]);
+        await_answer_with_error(desk, errors[i]);
         int ended = domt_desk_end_transaction(desk, one, true);
         ck_assert_msg(ended == errors[i], "%zu: %d, %s", i, ended,
                       desk->answer.type == &domus_sql_error_type ? desk->payload.error.message
                                                                  : "no words");
-        domt_desk_must_give(desk, desk->sql, "SELECT count(*) FROM domt_t", "0");
+        domt_desk_query_must_return(desk, desk->sql, "SELECT count(*) FROM domt_t", "0");
     }
 }
 
@@ -386,12 +386,12 @@ static const domus_behaviour silent = {
  * the transaction's idle time is over. */
 static void check_connection_is_free(domt_desk *desk)
 {
-    domt_desk_must_give(desk, desk->sql, "SELECT count(*) FROM domt_t", "0");
+    domt_desk_query_must_return(desk, desk->sql, "SELECT count(*) FROM domt_t", "0");
     domt_desk_must_succeed(desk, desk->sql, "INSERT INTO domt_t (id) VALUES (2)");
     domt_desk_must_succeed(desk, desk->sql, "DELETE FROM domt_t");
 }
 
-void domt_sql_check_late_ends(const domus_sql_driver *driver, const char *url)
+void domt_sql_check_ends_after_deadline(const domus_sql_driver *driver, const char *url)
 {
     const domus_sql_options options = {
         .connections_max = 1, .wait_ns = 20000 * MS, .transaction_idle_ns = 600000 * MS};

@@ -17,7 +17,7 @@ void domt_sql_check_transactions(const domus_sql_driver *driver, const char *url
 
 /* Hold that a transaction can be ended even when the deadline of its conversation has passed, or
  * its conversation was cancelled. */
-void domt_sql_check_late_ends(const domus_sql_driver *driver, const char *url);
+void domt_sql_check_ends_after_deadline(const domus_sql_driver *driver, const char *url);
 
 /* Hold that an error which the library finds, and the database does not see, fails the transaction,
  * too. */

@@ -45,7 +45,7 @@ void domt_desk_open(domt_desk *desk, const domus_sql_driver *driver, const char 
     ck_assert_int_eq(domus_outside_sql_open(desk->system, url, &own, &desk->sql), 0);
 }
 
-void domt_desk_join(domt_desk *guest, const domt_desk *desk)
+void domt_desk_open_guest(domt_desk *guest, const domt_desk *desk)
 {
     *guest = (domt_desk){.system = desk->system, .sql = desk->sql, .is_guest = true};
     attach_outsider_of_desk(guest);
@@ -201,7 +201,8 @@ void domt_desk_must_succeed(domt_desk *desk, domus_sql sql, const char *text)
                   desk->answer.type == &domus_sql_error_type ? desk->payload.error.message : "");
 }
 
-void domt_desk_must_give(domt_desk *desk, domus_sql sql, const char *text, const char *expected)
+void domt_desk_query_must_return(domt_desk *desk, domus_sql sql, const char *text,
+                                 const char *expected)
 {
     char shown[1024];
 

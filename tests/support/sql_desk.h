@@ -31,7 +31,7 @@ void domt_desk_open(domt_desk *desk, const domus_sql_driver *driver, const char 
 
 /* Make `guest` another desk at the system and database of `desk`, which must be closed after the
  * guest. */
-void domt_desk_join(domt_desk *guest, const domt_desk *desk);
+void domt_desk_open_guest(domt_desk *guest, const domt_desk *desk);
 void domt_desk_close(domt_desk *desk);
 
 /* Free the desk's last answer, send an ask, and wait for its answer. Returns the error of the
@@ -63,9 +63,11 @@ const char *domt_desk_sqlstate(const domt_desk *desk);
 /* Run an SQL text, and check that it succeeds (must), or that its result written as text is
  * `expected` (gives): "|" stands between cells, ";" between rows, and "~" for NULL. */
 void domt_desk_must_succeed(domt_desk *desk, domus_sql sql, const char *text);
-void domt_desk_must_give(domt_desk *desk, domus_sql sql, const char *text, const char *expected);
+void domt_desk_query_must_return(domt_desk *desk, domus_sql sql, const char *text,
+                                 const char *expected);
 
-/* Write the last result of the desk as text, in the form that domt_desk_must_give() compares. */
+/* Write the last result of the desk as text, in the form that domt_desk_query_must_return()
+ * compares. */
 void domt_desk_write_result(const domt_desk *desk, char *text, size_t size);
 
 #endif

@@ -44,16 +44,16 @@ static void check_commit_and_rollback(domt_desk *desk)
 
     ck_assert_int_eq(domt_desk_begin_transaction(desk, false, &one), 0);
     domt_desk_must_succeed(desk, one, "INSERT INTO domt_t (id) VALUES (1)");
-    domt_desk_must_give(desk, one, "SELECT count(*) FROM domt_t", "1");
+    domt_desk_query_must_return(desk, one, "SELECT count(*) FROM domt_t", "1");
     ck_assert_int_eq(domt_desk_end_transaction(desk, one, true), 0);
-    domt_desk_must_give(desk, desk->sql, "SELECT count(*) FROM domt_t", "1");
+    domt_desk_query_must_return(desk, desk->sql, "SELECT count(*) FROM domt_t", "1");
     ck_assert_int_eq(domt_desk_run_text(desk, one, "SELECT 1", NULL, 0), -ESTALE);
     ck_assert_int_eq(domt_desk_end_transaction(desk, one, true), -ESTALE);
 
     ck_assert_int_eq(domt_desk_begin_transaction(desk, false, &one), 0);
     domt_desk_must_succeed(desk, one, "INSERT INTO domt_t (id) VALUES (2)");
     ck_assert_int_eq(domt_desk_end_transaction(desk, one, false), 0);
-    domt_desk_must_give(desk, desk->sql, "SELECT count(*) FROM domt_t", "1");
+    domt_desk_query_must_return(desk, desk->sql, "SELECT count(*) FROM domt_t", "1");
 }
 
 static void check_failed_transaction(domt_desk *desk)
@@ -68,7 +68,7 @@ static void check_failed_transaction(domt_desk *desk)
     ck_assert_str_eq(domt_desk_sqlstate(desk), "25P02");
     /* the commit returns the error of the statement that failed the transaction */
     ck_assert_int_eq(domt_desk_end_transaction(desk, one, true), -EEXIST);
-    domt_desk_must_give(desk, desk->sql, "SELECT count(*) FROM domt_t", "1");
+    domt_desk_query_must_return(desk, desk->sql, "SELECT count(*) FROM domt_t", "1");
 }
 
 static void check_read_only_transaction(domt_desk *desk)
@@ -76,7 +76,7 @@ static void check_read_only_transaction(domt_desk *desk)
     domus_sql one;
 
     ck_assert_int_eq(domt_desk_begin_transaction(desk, true, &one), 0);
-    domt_desk_must_give(desk, one, "SELECT count(*) FROM domt_t", "1");
+    domt_desk_query_must_return(desk, one, "SELECT count(*) FROM domt_t", "1");
     ck_assert_int_eq(domt_desk_run_text(desk, one, "DELETE FROM domt_t", NULL, 0), -EROFS);
     ck_assert_str_eq(domt_desk_sqlstate(desk), "25006");
     ck_assert_int_eq(domt_desk_end_transaction(desk, one, false), 0);
@@ -88,12 +88,12 @@ static void check_transaction_of_ended_owner(domt_desk *desk)
     domt_desk guest;
     domus_sql one;
 
-    domt_desk_join(&guest, desk);
+    domt_desk_open_guest(&guest, desk);
     ck_assert_int_eq(domt_desk_begin_transaction(&guest, false, &one), 0);
     domt_desk_must_succeed(&guest, one, "INSERT INTO domt_t (id) VALUES (4)");
     domt_desk_close(&guest);
     domt_desk_must_succeed(desk, desk->sql, "INSERT INTO domt_t (id) VALUES (5)");
-    domt_desk_must_give(desk, desk->sql, "SELECT id FROM domt_t ORDER BY id", "1;5");
+    domt_desk_query_must_return(desk, desk->sql, "SELECT id FROM domt_t ORDER BY id", "1;5");
 }
 
 /* Check that the database rolls back a transaction which is not used for the idle time. On a busy
@@ -107,7 +107,7 @@ static void check_idle_transaction(domt_desk *desk)
     ck_assert(error == 0 || error == -ESTALE);
     wait_until_database_is_idle(desk);
     ck_assert_int_eq(domt_desk_run_text(desk, one, "SELECT 1", NULL, 0), -ESTALE);
-    domt_desk_must_give(desk, desk->sql, "SELECT count(*) FROM domt_t", "0");
+    domt_desk_query_must_return(desk, desk->sql, "SELECT count(*) FROM domt_t", "0");
 }
 
 void domt_sql_check_transactions(const domus_sql_driver *driver, const char *url)
@@ -182,7 +182,7 @@ static void check_ended_cursors(domt_desk *desk)
     wait_until_database_is_idle(desk);
     ck_assert_int_eq(domt_desk_fetch_rows(desk, cursor), -ESTALE);
     /* A cursor ends with its owner. */
-    domt_desk_join(&guest, desk);
+    domt_desk_open_guest(&guest, desk);
     ck_assert_int_eq(domt_desk_open_cursor(&guest, desk->sql, &every_row, NULL, 0, &others), 0);
     domt_desk_close(&guest);
     wait_until_database_is_idle(desk);
@@ -234,7 +234,7 @@ static void check_result_limit(domt_desk *desk)
                      -EFBIG);
     ck_assert_int_eq(domt_desk_run_text(desk, desk->sql, "UPDATE domt_t SET word = 'y'", NULL, 0),
                      0);
-    domt_desk_must_give(desk, desk->sql, "SELECT word FROM domt_t", "y");
+    domt_desk_query_must_return(desk, desk->sql, "SELECT word FROM domt_t", "y");
 }
 
 static void send_query(domt_desk *desk, const char *text, uint64_t number)
@@ -304,7 +304,7 @@ static void check_time_out_of_query(domt_desk *desk)
     ck_assert_int_eq(domt_desk_run_statement(desk, desk->sql, &endless, NULL, 0), -ETIMEDOUT);
     ck_assert_uint_ge(domt_monotonic_ns() - begun, 50 * MS);
     /* After the time-out of a query its connection can be used as before. */
-    domt_desk_must_give(desk, desk->sql, "SELECT 7", "7");
+    domt_desk_query_must_return(desk, desk->sql, "SELECT 7", "7");
     ck_assert_uint_eq(domt_desk_database_status(desk).timeouts, 1);
 }
 

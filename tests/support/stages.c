@@ -14,7 +14,7 @@ typedef struct stuff_state {
     bool escaped;
 } stuff_state;
 
-static int decode_stuffed(domus_wire *wire, void *state_, const char *bytes, size_t size)
+static int decode_stuffed_bytes(domus_wire *wire, void *state_, const char *bytes, size_t size)
 {
     stuff_state *state = state_;
     char out[64];
@@ -36,14 +36,14 @@ static int decode_stuffed(domus_wire *wire, void *state_, const char *bytes, siz
     return error != 0 ? error : (int)used;
 }
 
-static int end_stuffed(domus_wire *wire, void *state_, size_t left)
+static int check_end_of_stuffed_bytes(domus_wire *wire, void *state_, size_t left)
 {
     const stuff_state *state = state_;
 
     return state->escaped || left != 0 ? -EPIPE : 0;
 }
 
-static int wrap_stuffed(domus_wire *wire, void *state, const char *bytes, size_t size)
+static int wrap_with_byte_stuffing(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
         const char escaped[2] = {'}', (char)(bytes[i] ^ 0x20)};
@@ -58,9 +58,9 @@ static int wrap_stuffed(domus_wire *wire, void *state, const char *bytes, size_t
 const domus_stage domt_stuff_stage = {
     .name = "stuff",
     .state_size = sizeof(stuff_state),
-    .decode = decode_stuffed,
-    .end = end_stuffed,
-    .wrap = wrap_stuffed,
+    .decode = decode_stuffed_bytes,
+    .end = check_end_of_stuffed_bytes,
+    .wrap = wrap_with_byte_stuffing,
 };
 
 /* --- xor -------------------------------------------------------------------------------------- */
@@ -76,7 +76,7 @@ static char xor_byte(uint32_t *key, char byte)
     return (char)(byte ^ (char)(*key >> 24));
 }
 
-static int decode_xor(domus_wire *wire, void *state_, const char *bytes, size_t size)
+static int decode_bytes_by_xor(domus_wire *wire, void *state_, const char *bytes, size_t size)
 {
     xor_state *state = state_;
 
@@ -89,7 +89,7 @@ static int decode_xor(domus_wire *wire, void *state_, const char *bytes, size_t 
     return (int)size;
 }
 
-static int wrap_xor(domus_wire *wire, void *state_, const char *bytes, size_t size)
+static int encode_bytes_by_xor(domus_wire *wire, void *state_, const char *bytes, size_t size)
 {
     xor_state *state = state_;
     char *room = domus_wire_room(wire, size);
@@ -102,12 +102,14 @@ static int wrap_xor(domus_wire *wire, void *state_, const char *bytes, size_t si
     return 0;
 }
 
-const domus_stage domt_xor_stage = {
-    .name = "xor", .state_size = sizeof(xor_state), .decode = decode_xor, .wrap = wrap_xor};
+const domus_stage domt_xor_stage = {.name = "xor",
+                                    .state_size = sizeof(xor_state),
+                                    .decode = decode_bytes_by_xor,
+                                    .wrap = encode_bytes_by_xor};
 
 /* --- sips ------------------------------------------------------------------------------------- */
 
-static int decode_sip(domus_wire *wire, void *state_, const char *bytes, size_t size)
+static int decode_few_bytes_per_call(domus_wire *wire, void *state_, const char *bytes, size_t size)
 {
     uint32_t *state = state_;
     size_t most = (*state)++ % 3 + 1;
@@ -122,8 +124,10 @@ static int wrap_unchanged(domus_wire *wire, void *state, const char *bytes, size
     return domus_wire_append(wire, bytes, size);
 }
 
-const domus_stage domt_sip_stage = {
-    .name = "sip", .state_size = sizeof(uint32_t), .decode = decode_sip, .wrap = wrap_unchanged};
+const domus_stage domt_sip_stage = {.name = "sip",
+                                    .state_size = sizeof(uint32_t),
+                                    .decode = decode_few_bytes_per_call,
+                                    .wrap = wrap_unchanged};
 
 /* --- swelling --------------------------------------------------------------------------------- */
 
@@ -151,7 +155,8 @@ static uint32_t copies_of_count(const swell_state *state, char count)
     return state->options.factor != 0 ? n * state->options.factor + 1 : n % 16 + 1;
 }
 
-static int decode_swell(domus_wire *wire, void *state_, const char *bytes, size_t size)
+static int decode_pairs_to_many_copies(domus_wire *wire, void *state_, const char *bytes,
+                                       size_t size)
 {
     swell_state *state = state_;
     size_t room = state->options.per_call;
@@ -195,7 +200,7 @@ static int wrap_as_pairs(domus_wire *wire, void *state, const char *bytes, size_
 const domus_stage domt_swell_stage = {.name = "swell",
                                       .state_size = sizeof(swell_state),
                                       .open = open_swell_stage,
-                                      .decode = decode_swell,
+                                      .decode = decode_pairs_to_many_copies,
                                       .wrap = wrap_as_pairs};
 
 /* --- runs ------------------------------------------------------------------------------------- */
@@ -247,9 +252,9 @@ static int read_decoded_packets(domus_stage_kit *kit, domt_decoded *decoded, boo
     return result;
 }
 
-void domt_decode_pieces(const domus_pipeline *pipeline, const void *bytes, size_t size,
-                        domt_cut *cut, void *context, domt_decoded *ret_decoded,
-                        domt_decoded *encoded)
+void domt_decode_in_pieces(const domus_pipeline *pipeline, const void *bytes, size_t size,
+                           domt_cut *cut, void *context, domt_decoded *ret_decoded,
+                           domt_decoded *encoded)
 {
     domus_stage_kit *kit = NULL;
     const char *from = bytes;
@@ -288,7 +293,7 @@ void domt_decoded_clear(domt_decoded *decoded)
     *decoded = (domt_decoded){0};
 }
 
-size_t domt_cut_same_size(void *context, size_t left)
+size_t domt_size_of_next_equal_piece(void *context, size_t left)
 {
     const size_t *size = context;
 
@@ -296,7 +301,7 @@ size_t domt_cut_same_size(void *context, size_t left)
 }
 
 /* The random pieces are mostly small, and now and then large. */
-size_t domt_cut_random_size(void *context, size_t left)
+size_t domt_size_of_next_random_piece(void *context, size_t left)
 {
     uint64_t *seed = context;
 

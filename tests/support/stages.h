@@ -29,7 +29,7 @@ typedef struct domt_swell_options {
 
 extern const domus_stage domt_swell_stage;
 
-/* The result of domt_decode_pieces(): the messages that a pipeline has decoded, as text. */
+/* The result of domt_decode_in_pieces(): the messages that a pipeline has decoded, as text. */
 typedef struct domt_decoded {
     uint32_t count; /* number of decoded messages */
     int error;      /* error with which the pipeline ended; 0: none */
@@ -45,18 +45,18 @@ typedef size_t domt_cut(void *context, size_t left);
 /* Let a new pipeline decode `size` bytes and then the end of its input; `cut` says the sizes of the
  * pieces (NULL: one piece). If `encoded` is not NULL, each decoded packet is encoded again, and the
  * bytes for the peer are written to `encoded`. `ret_decoded` is freed by domt_decoded_clear(). */
-void domt_decode_pieces(const domus_pipeline *pipeline, const void *bytes, size_t size,
-                        domt_cut *cut, void *context, domt_decoded *ret_decoded,
-                        domt_decoded *encoded);
+void domt_decode_in_pieces(const domus_pipeline *pipeline, const void *bytes, size_t size,
+                           domt_cut *cut, void *context, domt_decoded *ret_decoded,
+                           domt_decoded *encoded);
 
 /* Returns whether two runs have the same text, the same number of messages and the same error. */
 bool domt_decoded_equals(const domt_decoded *a, const domt_decoded *b);
 void domt_decoded_clear(domt_decoded *decoded);
 
-/* Two functions that divide bytes into pieces: domt_cut_same_size() into pieces of the size that
- * `context` points to (a size_t), domt_cut_random_size() into pieces of random sizes, from the seed
- * that `context` points to (a uint64_t that is not 0). */
-size_t domt_cut_same_size(void *context, size_t left);
-size_t domt_cut_random_size(void *context, size_t left);
+/* Two functions that divide bytes into pieces: domt_size_of_next_equal_piece() into pieces of the
+ * size that `context` points to (a size_t), domt_size_of_next_random_piece() into pieces of random
+ * sizes, from the seed that `context` points to (a uint64_t that is not 0). */
+size_t domt_size_of_next_equal_piece(void *context, size_t left);
+size_t domt_size_of_next_random_piece(void *context, size_t left);
 
 #endif

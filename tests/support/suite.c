@@ -58,7 +58,7 @@ bool domt_tests_are_long(void)
     return answer == 2;
 }
 
-uint32_t domt_more_if_long(uint32_t count)
+uint32_t domt_tenfold_if_tests_are_long(uint32_t count)
 {
     return domt_tests_are_long() ? 10 * count : count;
 }

@@ -25,7 +25,7 @@ bool domt_tests_are_long(void);
 
 /* Returns `count`, or ten times `count` if the tests run in the long form: for the rounds of a test
  * that looks for a race. */
-uint32_t domt_more_if_long(uint32_t count);
+uint32_t domt_tenfold_if_tests_are_long(uint32_t count);
 
 /* One test of a test file. DOMT_TEST adds it to the list of all tests before main() runs. */
 typedef struct domt_test {

@@ -133,15 +133,15 @@ static uint64_t read_machine_cpu_ns(void)
            (uint64_t)sysconf(_SC_CLK_TCK);
 }
 
-static void raise_to_largest(double *most, double value)
+static void raise_maximum_to_value(double *most, double value)
 {
     if (value > *most)
         *most = value;
 }
 
 /* Start the service of a row, and return the connection of the good client. */
-static int start_service_for_row(const char *backend, const domt_protocol *with,
-                                 const char *setting)
+static int start_service_for_row_of_attack(const char *backend, const domt_protocol *with,
+                                           const char *setting)
 {
     const char *const more[] = {"--set", "system.threads=1",           "--set", backend,
                                 "--set", "channel.firstByteTimeout=0", "--set", setting,
@@ -157,8 +157,8 @@ static int start_service_for_row(const char *backend, const domt_protocol *with,
     return good;
 }
 
-static void measure_side(const char *backend, const row *of, const side *on, figures *into,
-                         uint32_t round)
+static void measure_attack_or_twin(const char *backend, const row *of, const side *on,
+                                   figures *into, uint32_t round)
 {
     domt_attack attack = {.kind = on->kind, .is_fast = on->few};
 
@@ -166,15 +166,15 @@ static void measure_side(const char *backend, const row *of, const side *on, fig
     attack.count = of->count / divisor;
     attack.rate = (of->rate != 0 ? of->rate : of->count) / divisor;
     service.prepare = on->few ? pin_service_and_limit_descriptors : pin_service_to_first_cpu;
-    int good = start_service_for_row(backend, of->with, on->setting);
+    int good = start_service_for_row_of_attack(backend, of->with, on->setting);
     attack.port = service.port;
     domt_attack_begin(&attack);
     uint64_t begin_ns = domt_monotonic_ns();
     uint64_t machine = read_machine_cpu_ns();
     uint64_t service_cpu_ns = domt_service_cpu_ns(&service);
-    domt_good seen = of->with != NULL
-                         ? domt_run_good_client(good, of->with->ask, of->with->answer, trips, 1000)
-                         : domt_run_good_client(good, NULL, NULL, trips, 1000);
+    domt_good seen = of->with != NULL ? domt_measure_good_client(good, of->with->ask,
+                                                                 of->with->answer, trips, 1000)
+                                      : domt_measure_good_client(good, NULL, NULL, trips, 1000);
     ck_assert_uint_eq(seen.failed, 0);
     domt_attack_end(&attack, false);
     double wall_ns = (double)(domt_monotonic_ns() - begin_ns);
@@ -184,9 +184,9 @@ static void measure_side(const char *backend, const row *of, const side *on, fig
     into->p50[round] = seen.p50_ms;
     into->p99[round] = seen.p99_ms;
     into->worst[round] = seen.worst_ms;
-    raise_to_largest(&into->load, load);
-    raise_to_largest(&into->service, used);
-    raise_to_largest(&into->others, all - used - load);
+    raise_maximum_to_value(&into->load, load);
+    raise_maximum_to_value(&into->service, used);
+    raise_maximum_to_value(&into->others, all - used - load);
     close(good);
     domt_service_signal(&service, SIGKILL);
     (void)domt_service_wait(&service, 10000);
@@ -198,24 +198,24 @@ static double sort_and_return_median(double *values)
     return values[rounds / 2];
 }
 
-static void measure_row_and_print(const char *backend, const row *of)
+static void measure_attack_and_twin_and_print(const char *backend, const row *of)
 {
     figures attack = {0};
     figures twin = {0};
 
     for (uint32_t round = 0; round < rounds; round++) {
         bool twin_is_first = round % 2 == 0;
-        measure_side(backend, of, twin_is_first ? &of->twin : &of->attack,
-                     twin_is_first ? &twin : &attack, round);
-        measure_side(backend, of, twin_is_first ? &of->attack : &of->twin,
-                     twin_is_first ? &attack : &twin, round);
+        measure_attack_or_twin(backend, of, twin_is_first ? &of->twin : &of->attack,
+                               twin_is_first ? &twin : &attack, round);
+        measure_attack_or_twin(backend, of, twin_is_first ? &of->attack : &of->twin,
+                               twin_is_first ? &attack : &twin, round);
     }
     double worst = 0;
     for (uint32_t round = 0; round < rounds; round++)
         worst = attack.worst[round] > worst ? attack.worst[round] : worst;
     double ratio = sort_and_return_median(attack.p99) / sort_and_return_median(twin.p99);
-    raise_to_largest(&attack.load, twin.load);
-    raise_to_largest(&attack.others, twin.others);
+    raise_maximum_to_value(&attack.load, twin.load);
+    raise_maximum_to_value(&attack.others, twin.others);
     printf("%-6s %-22s %7.3f %7.3f %4.0f %% %7.3f %7.3f %4.0f %% %6.2f %7.1f %4.0f %% %4.0f %%%s\n",
            backend + sizeof "io.backend=" - 1, of->name, sort_and_return_median(twin.p50),
            sort_and_return_median(twin.p99), twin.service * 100, sort_and_return_median(attack.p50),
@@ -245,8 +245,8 @@ DOMT_TEST(good_client_is_served_as_beside_harmless_ones)
     for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (only != NULL && strtol(only, NULL, 10) != (long)i)
             continue;
-        measure_row_and_print("io.backend=uring", &rows[i]);
-        measure_row_and_print("io.backend=epoll", &rows[i]);
+        measure_attack_and_twin_and_print("io.backend=uring", &rows[i]);
+        measure_attack_and_twin_and_print("io.backend=epoll", &rows[i]);
     }
 }
 

@@ -56,7 +56,7 @@ static void check_memory_below(const char *what, const begin *before, uint64_t c
 
 static void check_good_client_is_served(const char *what, const begin *before, uint32_t count)
 {
-    domt_good good = domt_run_good_client(before->good, NULL, NULL, count, 1000);
+    domt_good good = domt_measure_good_client(before->good, NULL, NULL, count, 1000);
 
     printf("%s: the good client: p99 %.2f ms, worst %.2f ms\n", what, good.p99_ms, good.worst_ms);
     ck_assert_uint_eq(good.failed, 0);
@@ -69,17 +69,17 @@ static void check_nothing_left_and_stop(const begin *before)
     ck_assert(domt_send_and_get_echo(late, "a new one is served"));
     close(late);
     ck_assert(domt_send_and_get_echo(before->good, "still here"));
-    domt_service_wait_until_left_with(&service, 1, before->descriptors, 20000);
+    domt_service_wait_until_counts_fall_to(&service, 1, before->descriptors, 20000);
     close(before->good);
     domt_service_stop(&service);
-    ck_assert_uint_eq(domt_service_profile_count(&service, "channels opened"),
-                      domt_service_profile_count(&service, "channels closed"));
+    ck_assert_uint_eq(domt_service_count_in_profile(&service, "channels opened"),
+                      domt_service_count_in_profile(&service, "channels closed"));
 }
 
 /* --- connections that stay -------------------------------------------------------------------- */
 
 /* The kernel has accepted the connections, and the service takes them soon. */
-static void wait_until_all_are_accepted(uint64_t count)
+static void wait_until_service_counts_connections(uint64_t count)
 {
     uint64_t until_ns = domt_monotonic_ns() + UINT64_C(10000000000);
 
@@ -102,7 +102,7 @@ static void check_attack_of_staying_connections(const char *what, domt_attack_ki
     domt_attack_begin(&attack);
     ck_assert_uint_eq(atomic_load(&attack.made), count);
     check_good_client_is_served(what, &before, domt_tests_are_long() ? 5000 : 500);
-    wait_until_all_are_accepted(count + 1);
+    wait_until_service_counts_connections(count + 1);
     check_memory_below(what, &before, BUFFERS + count * bytes_each + 2048 * KIB);
     domt_attack_end(&attack, kind == DOMT_ATTACK_DRIP);
     check_nothing_left_and_stop(&before);
@@ -134,10 +134,10 @@ DOMT_TEST(thousands_that_say_nothing_are_closed_in_time)
     attack.port = service.port;
     domt_attack_begin(&attack);
     check_good_client_is_served("idle, and closed", &before, 1000);
-    domt_service_wait_until_left_with(&service, 1, before.descriptors, 20000);
+    domt_service_wait_until_counts_fall_to(&service, 1, before.descriptors, 20000);
     domt_attack_end(&attack, false);
     check_nothing_left_and_stop(&before);
-    ck_assert_uint_eq(domt_service_profile_count(&service, "channels silent"), count);
+    ck_assert_uint_eq(domt_service_count_in_profile(&service, "channels silent"), count);
 }
 
 /* --- connections that come and go ------------------------------------------------------------- */
@@ -230,18 +230,17 @@ static const domt_protocol *const services[] = {&echo, &domt_web};
 
 #define SERVICES (sizeof services / sizeof services[0])
 
-static bool is_long_form(void)
+static bool is_long_test_wanted(void)
 {
     const char *text = getenv("DOMT_LONG");
 
     return text != NULL && text[0] != '\0';
 }
 
-static void check_good_client_is_served_shortage(const domt_protocol *with, const char *what,
-                                                 int good)
+static void expect_no_failure_of_good_client(const domt_protocol *with, const char *what, int good)
 {
-    domt_good seen =
-        domt_run_good_client(good, with->ask, with->answer, is_long_form() ? 3000 : 400, 1000);
+    domt_good seen = domt_measure_good_client(good, with->ask, with->answer,
+                                              is_long_test_wanted() ? 3000 : 400, 1000);
 
     printf("%s, %s: the good client: p99 %.2f ms, worst %.2f ms\n", with->name, what, seen.p99_ms,
            seen.worst_ms);
@@ -261,7 +260,7 @@ static void check_attack_beside_good_client(const domt_protocol *with, const cha
     attack->port = service.port;
     attack->says = with != &echo ? with->ask : NULL;
     domt_attack_begin(attack);
-    check_good_client_is_served_shortage(with, what, good);
+    expect_no_failure_of_good_client(with, what, good);
     uint64_t now = domt_service_rss_bytes(&service);
     uint64_t grown = now > before ? now - before : 0;
     printf("%s, %s: %llu KiB more memory, ceiling %llu KiB\n", with->name, what,
@@ -272,8 +271,8 @@ static void check_attack_beside_good_client(const domt_protocol *with, const cha
     int late = domt_connect_to_port(service.port);
     ck_assert(domt_is_good_client_answered(late, with));
     close(late);
-    check_good_client_is_served_shortage(with, "afterwards", good);
-    domt_service_wait_until_left_with(&service, 1, descriptors, 20000);
+    expect_no_failure_of_good_client(with, "afterwards", good);
+    domt_service_wait_until_counts_fall_to(&service, 1, descriptors, 20000);
     close(good);
     domt_service_stop(&service);
 }
@@ -288,7 +287,7 @@ static void limit_descriptors_to_256(void)
 
 DOMT_TEST(strangers_that_take_all_descriptors_hurt_nobody)
 {
-    uint32_t count = is_long_form() ? 3000 : 600;
+    uint32_t count = is_long_test_wanted() ? 3000 : 600;
 
     ck_assert(domt_raise_descriptor_limit(count + 100));
     service.prepare = limit_descriptors_to_256;
@@ -296,7 +295,7 @@ DOMT_TEST(strangers_that_take_all_descriptors_hurt_nobody)
         domt_attack attack = {
             .kind = DOMT_ATTACK_DRIP, .count = count, .rate = count, .is_fast = true};
         check_attack_beside_good_client(services[i], "no descriptors", NULL, &attack, 10240 * KIB);
-        ck_assert_uint_gt(domt_service_profile_count(&service, "accept pauses"), 0);
+        ck_assert_uint_gt(domt_service_count_in_profile(&service, "accept pauses"), 0);
     }
 }
 
@@ -307,7 +306,7 @@ DOMT_TEST(strangers_that_take_all_buffers_hurt_nobody)
     static const char *const more[] = {
         "--set", "io.buffers.count=16",   "--set", "channel.sendHigh=64KiB",
         "--set", "channel.sendLow=16KiB", NULL};
-    uint32_t count = is_long_form() ? 500 : DOMT_SCALE(100, 40);
+    uint32_t count = is_long_test_wanted() ? 500 : DOMT_SCALE(100, 40);
 
     ck_assert(domt_raise_descriptor_limit(count + 100));
     for (size_t i = 0; i < SERVICES; i++) {
@@ -321,7 +320,7 @@ DOMT_TEST(strangers_that_take_all_buffers_hurt_nobody)
  * strangers again wait to be accepted. */
 DOMT_TEST(strangers_whom_nobody_accepts_hurt_nobody)
 {
-    uint32_t count = is_long_form() ? 8000 : DOMT_SCALE(1000, 200);
+    uint32_t count = is_long_test_wanted() ? 8000 : DOMT_SCALE(1000, 200);
     char most[64];
 
     ck_assert(domt_raise_descriptor_limit(count + 100));
@@ -332,7 +331,7 @@ DOMT_TEST(strangers_whom_nobody_accepts_hurt_nobody)
         check_attack_beside_good_client(services[i], "nobody accepts",
                                         (const char *const[]){"--set", most, NULL}, &attack,
                                         count * 3 * KIB + 10240 * KIB);
-        ck_assert_uint_gt(domt_service_profile_count(&service, "spells at most places"), 0);
+        ck_assert_uint_gt(domt_service_count_in_profile(&service, "spells at most places"), 0);
     }
 }
 

@@ -137,7 +137,7 @@ DOMT_TEST(commands_that_never_end_take_bounded_memory)
         close(fds[i]);
     close(good);
     domt_service_stop(&service);
-    ck_assert_uint_ge(domt_service_profile_count(&service, "channels refused"), COUNT - 8);
+    ck_assert_uint_ge(domt_service_count_in_profile(&service, "channels refused"), COUNT - 8);
 }
 
 /* Whole commands of 1 MiB, whose shard hangs: beyond a limit commands are refused, and the accepted
@@ -241,7 +241,7 @@ DOMT_TEST(nobody_gets_in_without_the_password)
     "\r\n$1\r\nh\r\n$1\r\ni\r\n$1\r\nj\r\n"
 
 /* Without the password a client may send ten words of 16 KiB, as to redis-server. */
-DOMT_TEST(strangers_take_little_memory)
+DOMT_TEST(clients_without_the_password_take_little_memory)
 {
     enum { COUNT = 100, MOST = 300 * 1024 };
     static char word[16384 + 2];
@@ -384,9 +384,9 @@ static void check_ends_at_each_byte(const dialogue *of)
     ck_assert(domt_is_good_client_answered(good, of->with));
     close(good);
     domt_service_stop(&service);
-    ck_assert_uint_eq(domt_service_profile_count(&service, "channels closed"),
-                      domt_service_profile_count(&service, "channels opened"));
-    ck_assert_uint_le(domt_service_profile_count(&service, "channels opened"), made);
+    ck_assert_uint_eq(domt_service_count_in_profile(&service, "channels closed"),
+                      domt_service_count_in_profile(&service, "channels opened"));
+    ck_assert_uint_le(domt_service_count_in_profile(&service, "channels opened"), made);
 }
 
 DOMT_TEST(an_end_or_a_reset_at_any_byte_hurts_nobody)

@@ -19,7 +19,7 @@
 static domt_service service;
 static domt_crowd crowd;
 
-static uint64_t count_sent_by_deaf(void)
+static uint64_t count_bytes_sent_by_deaf_clients(void)
 {
     uint64_t sum = 0;
 
@@ -36,7 +36,7 @@ static uint64_t stalled_since_ns;
  * with small pieces the first condition would take too long. */
 static bool is_flood_over(const domt_crowd *unused)
 {
-    uint64_t sent = count_sent_by_deaf();
+    uint64_t sent = count_bytes_sent_by_deaf_clients();
 
     if (domt_monotonic_ns() > flood_until_ns)
         return true;
@@ -101,7 +101,7 @@ static void check_crowd_that_never_reads(uint32_t count, uint32_t piece_max, uin
     close(good);
     close(late);
     domt_service_stop(&service);
-    ck_assert_uint_eq(domt_service_profile_count(&service, "channels reset"), 0);
+    ck_assert_uint_eq(domt_service_count_in_profile(&service, "channels reset"), 0);
 }
 
 /* In the worst case each client has channel.sendHigh bytes and its share of the buffers waiting. */
@@ -138,7 +138,7 @@ DOMT_TEST(slow_clients_are_served_byte_by_byte)
     for (int i = 0; i < COUNT; i++)
         close(fds[i]);
     domt_service_stop(&service);
-    ck_assert_uint_eq(domt_service_profile_count(&service, "received bytes"), COUNT * BYTES);
+    ck_assert_uint_eq(domt_service_count_in_profile(&service, "received bytes"), COUNT * BYTES);
 }
 
 DOMT_TEST(storms_of_connects_and_closes_leave_nothing_behind)
@@ -158,9 +158,9 @@ DOMT_TEST(storms_of_connects_and_closes_leave_nothing_behind)
     ck_assert(domt_send_and_get_echo(good, "still here"));
     close(good);
     domt_service_stop(&service);
-    ck_assert_uint_ge(domt_service_profile_count(&service, "accepted"), count / 2);
-    ck_assert_uint_eq(domt_service_profile_count(&service, "channels closed"),
-                      domt_service_profile_count(&service, "accepted"));
+    ck_assert_uint_ge(domt_service_count_in_profile(&service, "accepted"), count / 2);
+    ck_assert_uint_eq(domt_service_count_in_profile(&service, "channels closed"),
+                      domt_service_count_in_profile(&service, "accepted"));
 }
 
 DOMT_TEST(who_says_nothing_is_closed_after_the_idle_time_out)
@@ -185,7 +185,7 @@ DOMT_TEST(who_says_nothing_is_closed_after_the_idle_time_out)
     ck_assert(domt_send_and_get_echo(busy, "not idle"));
     close(busy);
     domt_service_stop(&service);
-    ck_assert_uint_eq(domt_service_profile_count(&service, "channels reset"), COUNT);
+    ck_assert_uint_eq(domt_service_count_in_profile(&service, "channels reset"), COUNT);
 }
 
 /* --- abuse pipelining ------------------------------------------------------------------------- */
@@ -316,7 +316,7 @@ static void check_clients_that_never_read(const domt_protocol *with)
     close(good);
     close(late);
     domt_service_stop(&service);
-    ck_assert_uint_eq(domt_service_profile_count(&service, "channels reset"), 0);
+    ck_assert_uint_eq(domt_service_count_in_profile(&service, "channels reset"), 0);
 }
 
 DOMT_TEST(pipelining_clients_that_never_read_hurt_nobody)
@@ -335,7 +335,7 @@ static void check_stop_while_clients_send(const domt_protocol *with)
 {
     int count = domt_tests_are_long() ? DOMT_SCALE(16, 8) : DOMT_SCALE(8, 2);
     size_t size = strlen(with->request);
-    uint64_t before = domt_protocol_count_start_bytes(with);
+    uint64_t before = domt_protocol_bytes_sent_at_start(with);
     /* Clients that read more slowly than the service lingers would lose the end of their answers.
      * With a sanitizer on a busy machine the remaining answers take longer than a drain lasts. */
     static const char *const slow[] = {
@@ -374,14 +374,14 @@ static void check_stop_while_clients_send(const domt_protocol *with)
         ck_assert_uint_le(clients[i].heard / with->lines, clients[i].bytes / size);
         answered += clients[i].heard / with->lines;
     }
-    uint64_t read = domt_service_profile_count(&service, "received bytes") - before;
+    uint64_t read = domt_service_count_in_profile(&service, "received bytes") - before;
     fprintf(stderr, "%s: %llu answers, %llu bytes read, and %llu thrown away behind them\n",
             with->name, (unsigned long long)answered, (unsigned long long)read,
-            (unsigned long long)domt_service_profile_count(&service, "discarded bytes"));
+            (unsigned long long)domt_service_count_in_profile(&service, "discarded bytes"));
     ck_assert_uint_ge(read, answered * size);
     /* the service read the answered requests, and at most a part of one more from each client */
     ck_assert_uint_lt(read, (answered + (uint64_t)count) * size);
-    ck_assert_uint_eq(domt_service_profile_count(&service, "channels cut"), 0);
+    ck_assert_uint_eq(domt_service_count_in_profile(&service, "channels cut"), 0);
 }
 
 DOMT_TEST(at_its_end_the_service_answers_all_that_it_has_read)

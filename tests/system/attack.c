@@ -27,7 +27,7 @@
 
 /* --- connections ------------------------------------------------------------------------------ */
 
-int domt_attack_connect(uint16_t port, uint32_t number)
+int domt_attack_connect_from_address(uint16_t port, uint32_t number)
 {
     struct sockaddr_in from = {.sin_family = AF_INET};
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
@@ -131,7 +131,7 @@ static void close_visits_with_echo(domt_attack *attack, bool all)
 static void make_passing_connection(domt_attack *attack)
 {
     uint64_t made = atomic_load(&attack->made);
-    int fd = domt_attack_connect(attack->port, (uint32_t)made);
+    int fd = domt_attack_connect_from_address(attack->port, (uint32_t)made);
 
     if (fd < 0) {
         atomic_fetch_add(&attack->refused, 1);
@@ -217,7 +217,7 @@ static void *run_attack_thread(void *attack_)
 static void make_staying_connections(domt_attack *attack)
 {
     for (uint32_t i = 0; i < attack->count; i++) {
-        attack->fds[i] = domt_attack_connect(attack->port, i);
+        attack->fds[i] = domt_attack_connect_from_address(attack->port, i);
         if (attack->fds[i] < 0) {
             atomic_fetch_add(&attack->refused, 1);
             continue;
@@ -290,8 +290,8 @@ static bool make_round_trip_of_echo(int fd, char seed)
     return make_round_trip(fd, bytes, sizeof bytes, bytes, sizeof bytes);
 }
 
-domt_good domt_run_good_client(int fd, const char *ask, const char *answer, uint32_t count,
-                               uint32_t period_us)
+domt_good domt_measure_good_client(int fd, const char *ask, const char *answer, uint32_t count,
+                                   uint32_t period_us)
 {
     uint64_t *took_ns = calloc(count, sizeof *took_ns);
     uint64_t begin_ns = domt_monotonic_ns();
@@ -345,8 +345,8 @@ uint64_t domt_service_count_connections(domt_service *service)
     }
     domt_sleep_ms(20); /* the profile has further lines behind the awaited one */
     domt_service_read_error(service);
-    return domt_service_profile_count(service, "channels opened") -
-           domt_service_profile_count(service, "channels closed");
+    return domt_service_count_in_profile(service, "channels opened") -
+           domt_service_count_in_profile(service, "channels closed");
 }
 
 uint32_t domt_service_count_descriptors(const domt_service *service)
@@ -363,8 +363,8 @@ uint32_t domt_service_count_descriptors(const domt_service *service)
     return count;
 }
 
-void domt_service_wait_until_left_with(domt_service *service, uint64_t connections,
-                                       uint32_t descriptors, uint32_t ms)
+void domt_service_wait_until_counts_fall_to(domt_service *service, uint64_t connections,
+                                            uint32_t descriptors, uint32_t ms)
 {
     uint64_t until_ns = domt_monotonic_ns() + ms * UINT64_C(1000000);
 

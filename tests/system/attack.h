@@ -58,9 +58,9 @@ void domt_attack_end(domt_attack *attack, bool reset);
 
 /* Make a non-blocking connection from an address that `number` chooses. Returns -1 with errno if
  * that fails. */
-int domt_attack_connect(uint16_t port, uint32_t number);
+int domt_attack_connect_from_address(uint16_t port, uint32_t number);
 
-/* The round trips of a good client, as domt_run_good_client() has measured them. */
+/* The round trips of a good client, as domt_measure_good_client() has measured them. */
 typedef struct domt_good {
     double p50_ms;
     double p99_ms;
@@ -71,8 +71,8 @@ typedef struct domt_good {
 
 /* Let a good client make `count` round trips on one connection, one each `period_us`. It sends
  * `ask` and expects `answer`, or, if these are NULL, messages that are echoed. */
-domt_good domt_run_good_client(int fd, const char *ask, const char *answer, uint32_t count,
-                               uint32_t period_us);
+domt_good domt_measure_good_client(int fd, const char *ask, const char *answer, uint32_t count,
+                                   uint32_t period_us);
 
 /* Returns the connections that the service has now, by its profile (SIGUSR1). */
 uint64_t domt_service_count_connections(domt_service *service);
@@ -82,7 +82,7 @@ uint32_t domt_service_count_descriptors(const domt_service *service);
 
 /* Wait up to `ms` until the service has `connections` connections and `descriptors` descriptors;
  * fail otherwise. */
-void domt_service_wait_until_left_with(domt_service *service, uint64_t connections,
-                                       uint32_t descriptors, uint32_t ms);
+void domt_service_wait_until_counts_fall_to(domt_service *service, uint64_t connections,
+                                            uint32_t descriptors, uint32_t ms);
 
 #endif

@@ -10,12 +10,12 @@
 
 #define PYTHON "/usr/bin/python3"
 
-DOMT_TEST(changes_under_load_lose_nothing)
+DOMT_TEST(live_keys_changed_under_load_lose_no_message)
 {
     char command[2 * PATH_MAX];
     domt_tree tree;
 
-    if (!domt_are_judges_there(PYTHON) || access("/usr/bin/openssl", X_OK) != 0) {
+    if (!domt_are_judges_installed(PYTHON) || access("/usr/bin/openssl", X_OK) != 0) {
         printf("python3 or openssl is not here, so changes under load are not tried\n");
         return;
     }

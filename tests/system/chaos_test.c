@@ -13,11 +13,12 @@
 #define SERVER "/usr/sbin/nats-server"
 #define BANK   DOMT_BIN_DIR "/chaos_bank"
 
-DOMT_TEST(bank_keeps_its_money)
+DOMT_TEST(bank_on_a_cluster_keeps_its_money_under_chaos)
 {
     if (!domt_tests_are_long())
         return;
-    if (access(BANK, X_OK) != 0 || access(SERVER, X_OK) != 0 || !domt_are_judges_there(PYTHON)) {
+    if (access(BANK, X_OK) != 0 || access(SERVER, X_OK) != 0 ||
+        !domt_are_judges_installed(PYTHON)) {
         printf("chaos_bank, nats-server or python3 is not here, so it is not tried\n");
         return;
     }

@@ -41,7 +41,7 @@ static void start_node(int i, const char *down_after)
 
 /* Send one line to a node, and return its answer up to the line end, which is removed. The room has
  * to be quiet meanwhile. */
-static void answer_to_line(int fd, const char *line, char *answer, size_t room)
+static void send_line_and_read_answer(int fd, const char *line, char *answer, size_t room)
 {
     send_line(fd, line);
     size_t size = domt_read_until_text(fd, "\n", answer, room);
@@ -56,7 +56,7 @@ static void repeat_line_until_answer(int fd, const char *line, const char *wante
 
     for (int i = 0; i < 1000 && strcmp(answer, wanted) != 0; i++) {
         domt_sleep_ms(i > 0 ? 10 : 0);
-        answer_to_line(fd, line, answer, sizeof answer);
+        send_line_and_read_answer(fd, line, answer, sizeof answer);
     }
     ck_assert_str_eq(answer, wanted);
 }
@@ -87,7 +87,7 @@ static uint64_t add_to_counter(int guest, int counter, uint64_t *tries, char *re
     snprintf(line, sizeof line, "add counter.%d\n", counter);
     for (int i = 0; i < 200; i++) {
         ++*tries;
-        answer_to_line(guest, line, answer, sizeof answer);
+        send_line_and_read_answer(guest, line, answer, sizeof answer);
         if (sscanf(answer, "%lu on %c", &value, ret_node) == 2)
             return value;
         ck_assert_msg(strncmp(answer, "error: ", 7) == 0, "%s", answer);

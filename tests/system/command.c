@@ -18,7 +18,7 @@ static domt_tree registry;
 
 static bool has_domus_and_python(void)
 {
-    if (access(DOMT_BIN_DIR "/domus", X_OK) == 0 && domt_are_judges_there(PYTHON))
+    if (access(DOMT_BIN_DIR "/domus", X_OK) == 0 && domt_are_judges_installed(PYTHON))
         return true;
     printf("the program domus or python3 is not here, so it is not tried\n");
     return false;
@@ -40,7 +40,7 @@ static void set_registry_of_service(void)
     (void)setenv("DOMUS_REGISTRY", registry.root, 1);
 }
 
-void domt_command_judge_part_with_web(const char *part)
+void domt_command_run_python_part_with_web(const char *part)
 {
     char more[64];
 
@@ -55,7 +55,7 @@ void domt_command_judge_part_with_web(const char *part)
     ck_assert_int_eq(rmdir(registry.root), 0);
 }
 
-void domt_command_judge_part(const char *part, const char *module)
+void domt_command_run_python_part(const char *part, const char *module)
 {
     char import[128];
 

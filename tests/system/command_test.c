@@ -20,17 +20,17 @@
 static domt_observed web;
 static domt_tree tree;
 
-DOMT_TEST(commands_show_a_program_that_runs)
+DOMT_TEST(domus_commands_show_a_program_that_runs)
 {
-    domt_command_judge_part_with_web("real");
+    domt_command_run_python_part_with_web("real");
 }
 
-DOMT_TEST(wrong_words_and_files_end_with_a_line)
+DOMT_TEST(domus_commands_answer_wrong_words_and_files_with_a_line)
 {
-    domt_command_judge_part_with_web("wrong");
+    domt_command_run_python_part_with_web("wrong");
 }
 
-static void set_runtime_directory_alone(void)
+static void use_runtime_directory_as_registry(void)
 {
     (void)unsetenv("DOMUS_REGISTRY");
     (void)setenv("XDG_RUNTIME_DIR", tree.root, 1);
@@ -42,13 +42,13 @@ static void set_registry_of_service(void)
 }
 
 /* A program that ends removes its own file from the registry, and no other one. */
-DOMT_TEST(a_port_registers_in_the_directory_of_the_session)
+DOMT_TEST(an_observation_port_registers_in_the_session_directory)
 {
     char path[PATH_MAX], other[PATH_MAX], text[256] = "", wanted[128];
     struct stat status;
 
     domt_tree_make(&tree);
-    web.site.service.prepare = set_runtime_directory_alone;
+    web.site.service.prepare = use_runtime_directory_as_registry;
     domt_observed_start_web(&web, (const char *const[]){NULL}, NULL);
     snprintf(path, sizeof path, "%s/domus/%d", tree.root, (int)web.site.service.pid);
     ck_assert_int_eq(lstat(path, &status), 0);
@@ -83,7 +83,7 @@ DOMT_TEST(a_directory_that_others_may_use_is_left_alone)
 
 DOMT_TEST(root_believes_users_about_their_own_programs_alone)
 {
-    domt_command_judge_part("others", NULL);
+    domt_command_run_python_part("others", NULL);
 }
 
 /* --- command ports ---------------------------------------------------------------------------- */
@@ -93,7 +93,7 @@ DOMT_TEST(root_believes_users_about_their_own_programs_alone)
 
 DOMT_TEST(domus_command_does_not_trust_ports)
 {
-    domt_command_judge_part("fake", NULL);
+    domt_command_run_python_part("fake", NULL);
 }
 
 /* --- command screen --------------------------------------------------------------------------- */
@@ -102,7 +102,7 @@ DOMT_TEST(domus_command_does_not_trust_ports)
 
 DOMT_TEST(domus_top_draws_and_takes_keys)
 {
-    domt_command_judge_part("screen", "pyte");
+    domt_command_run_python_part("screen", "pyte");
 }
 
 /* --- config ----------------------------------------------------------------------------------- */
@@ -119,7 +119,7 @@ static void run_part_of_config_py(const char *part, const char *modules, const c
 
     snprintf(command, sizeof command, PYTHON " -c 'import %s' 2>/dev/null",
              modules != NULL ? modules : "sys");
-    if (access(DOMT_BIN_DIR "/domus", X_OK) != 0 || !domt_are_judges_there(PYTHON) ||
+    if (access(DOMT_BIN_DIR "/domus", X_OK) != 0 || !domt_are_judges_installed(PYTHON) ||
         system(command) != 0) { /* NOLINT(cert-env33-c): a test may use the shell */
         printf("the program domus, python3 or %s is not here, so %s is not tried\n",
                modules != NULL ? modules : "sys", part);
@@ -132,21 +132,21 @@ static void run_part_of_config_py(const char *part, const char *modules, const c
     ck_assert_int_eq(system(command), 0); /* NOLINT(cert-env33-c): as above */
 }
 
-DOMT_TEST(verbs_read_what_programs_tell)
+DOMT_TEST(verbs_of_domus_config_read_what_programs_tell)
 {
     domt_tree_make(&tree);
     run_part_of_config_py("verbs", NULL, "");
     domt_tree_remove_copy(&tree);
 }
 
-DOMT_TEST(schema_takes_what_the_reader_takes)
+DOMT_TEST(schema_of_domus_config_takes_what_the_reader_takes)
 {
     domt_tree_make(&tree);
     run_part_of_config_py("schema", "jsonschema, yaml", "");
     domt_tree_remove_copy(&tree);
 }
 
-DOMT_TEST(a_program_that_runs_is_shown_and_compared)
+DOMT_TEST(domus_config_shows_and_compares_a_program_that_runs)
 {
     char more[64];
 
@@ -170,7 +170,7 @@ static void run_part_of_tune_py(const char *part)
     char command[2 * PATH_MAX];
     domt_tree copy;
 
-    if (access(DOMT_BIN_DIR "/domus", X_OK) != 0 || !domt_are_judges_there(PYTHON)) {
+    if (access(DOMT_BIN_DIR "/domus", X_OK) != 0 || !domt_are_judges_installed(PYTHON)) {
         printf("the program domus or python3 is not here, so it is not tried\n");
         return;
     }
@@ -198,17 +198,17 @@ DOMT_TEST(tune_says_which_bounds_are_not_kept)
     run_part_of_tune_py("bounds");
 }
 
-DOMT_TEST(a_best_that_loses_the_duel_is_said)
+DOMT_TEST(tune_says_when_the_best_values_lose_the_duel)
 {
     run_part_of_tune_py("lost");
 }
 
-DOMT_TEST(services_and_loads_that_fail_are_told)
+DOMT_TEST(tune_tells_of_services_and_loads_that_fail)
 {
     run_part_of_tune_py("failures");
 }
 
-DOMT_TEST(services_that_fork_are_counted_and_ended)
+DOMT_TEST(tune_counts_and_ends_services_that_fork)
 {
     run_part_of_tune_py("forks");
 }

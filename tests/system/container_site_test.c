@@ -60,8 +60,8 @@ DOMT_TEST(a_site_with_files_and_a_port_for_observation_serves_in_a_bare_containe
         return;
     container = container_without_io_uring();
     site.service.prepare = enter_container;
-    domt_site_arguments((const char *const[]){"observe.listen=127.0.0.1:0", NULL}, arguments,
-                        ARGUMENTS_MAX);
+    domt_site_gather_arguments((const char *const[]){"observe.listen=127.0.0.1:0", NULL}, arguments,
+                               ARGUMENTS_MAX);
     domt_site_start_by_arguments(&site, arguments);
     domt_site_expect_answer(&site, "GET /", NULL, 200, "<html");
     domt_site_expect_answer(&site, "PUT /kv/a", "one", 204, NULL);
@@ -161,7 +161,7 @@ DOMT_TEST(half_a_cpu_is_one_thread_and_more_of_them_are_warned_of)
 
 /* A test may enable a controller for the children of the mount; it disables the controller when its
  * cgroup is removed, or could not be made. Directories and files play the mount. */
-DOMT_TEST(a_controller_that_a_test_has_given_is_put_back)
+DOMT_TEST(a_cgroup_controller_that_a_test_enabled_is_disabled_again)
 {
     static const domt_cgroup_setting nothing[] = {{NULL, NULL}};
     static const domt_cgroup_setting missing[] = {{"cpu.max", "1 1"}, {NULL, NULL}};
@@ -189,8 +189,9 @@ DOMT_TEST(a_controller_that_a_test_has_given_is_put_back)
         snprintf(path, sizeof path, "%s/%s", tree.root,
                  rows[i].beside != NULL ? rows[i].beside : "x");
         ck_assert_int_eq(mkdir(path, 0700), 0);
-        ck_assert_int_eq(domt_cgroup_try_version(&cgroup, 2, tree.root, "cpu", rows[i].settings),
-                         rows[i].is_made);
+        ck_assert_int_eq(
+            domt_cgroup_try_to_make_in_version(&cgroup, 2, tree.root, "cpu", rows[i].settings),
+            rows[i].is_made);
         ck_assert_str_eq(controllers_given_to_children(&tree, given, sizeof given),
                          rows[i].given_during);
         if (rows[i].is_made)

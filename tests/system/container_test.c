@@ -21,7 +21,7 @@ static void enter_container(void)
     domt_container_enter(&container);
 }
 
-static void check_echo_and_stop(void)
+static void check_service_echoes(void)
 {
     char bytes[6] = "";
     int fd = domt_connect_to_port(service.port);
@@ -46,13 +46,13 @@ static unsigned count_lines(const char *start)
 
 /* Start echo in the container, and check that it serves, ends without an error, and prints `lines`
  * warnings, one of which contains `says`. */
-static void expect_service_and_warnings(const char *name, const char *backend, unsigned lines,
-                                        const char *says)
+static void expect_echo_serves_with_warnings(const char *name, const char *backend, unsigned lines,
+                                             const char *says)
 {
     service.prepare = enter_container;
     domt_service_start(&service,
                        DOMT_ECHO_ARGUMENTS("--set", "system.threads=2", "--set", backend, ));
-    check_echo_and_stop();
+    check_service_echoes();
     domt_service_stop(&service);
     ck_assert_msg(count_lines("echo: warning: ") == lines && count_lines("echo: error: ") == 0,
                   "%s: %s", name, service.error);
@@ -137,8 +137,8 @@ DOMT_TEST(in_a_root_of_its_own_echo_serves_and_says_what_is_missing)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         container = cases[i].container;
         if (container.has_proc || !HAS_PROC)
-            expect_service_and_warnings(cases[i].name, "io.backend=auto", cases[i].lines,
-                                        cases[i].says);
+            expect_echo_serves_with_warnings(cases[i].name, "io.backend=auto", cases[i].lines,
+                                             cases[i].says);
     }
 }
 
@@ -161,13 +161,13 @@ DOMT_TEST(an_image_with_two_files_serves)
                                  .denied_with = EPERM};
     service.prepare = enter_container;
     domt_service_start(&service, arguments);
-    check_echo_and_stop();
+    check_service_echoes();
     domt_service_stop(&service);
     ck_assert_msg(count_lines("echo_static: ") + count_lines("echo: ") == 4, "%s", service.error);
     ck_assert_ptr_nonnull(strstr(service.error, NO_PROC));
     ck_assert_ptr_nonnull(strstr(service.error, NO_SYS));
     ck_assert_ptr_nonnull(strstr(service.error, NO_RING));
-    ck_assert_uint_eq(domt_service_profile_count(&service, "accepted"), 1);
+    ck_assert_uint_eq(domt_service_count_in_profile(&service, "accepted"), 1);
 }
 
 DOMT_TEST(without_locked_memory_a_ring_is_an_error_that_names_epoll_and_epoll_serves)
@@ -177,7 +177,7 @@ DOMT_TEST(without_locked_memory_a_ring_is_an_error_that_names_epoll_and_epoll_se
     container = (domt_container){.has_root = true, .has_proc = true, .has_sys = true, .memlock = 1};
     expect_end_with_status_1("no locked memory", "io.backend=auto", 0,
                              "or set io.backend to epoll");
-    expect_service_and_warnings("no locked memory, epoll", "io.backend=epoll", 0, NULL);
+    expect_echo_serves_with_warnings("no locked memory, epoll", "io.backend=epoll", 0, NULL);
 }
 
 /* --- refused calls ---------------------------------------------------------------------------- */
@@ -237,7 +237,7 @@ static bool may_refuse_calls_in_this_build(void)
 }
 
 /* Start echo in a container that refuses a row's system call by one error. */
-static void run_with_refused_call(const refused_call *row, const char *backend, int error)
+static void start_echo_with_refused_call(const refused_call *row, const char *backend, int error)
 {
     const long calls[] = {row->call, -1};
 
@@ -245,7 +245,7 @@ static void run_with_refused_call(const refused_call *row, const char *backend, 
     if (row->ends)
         expect_end_with_status_1(row->name, backend, 0, row->says);
     else
-        expect_service_and_warnings(row->name, backend, row->says != NULL, row->says);
+        expect_echo_serves_with_warnings(row->name, backend, row->says != NULL, row->says);
     ck_assert_ptr_null(strstr(service.error, "CPUs are taken to be 0:"));
 }
 
@@ -253,12 +253,12 @@ static void refuse_calls_one_by_one(const refused_call *rows, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (rows[i].backend == NULL || strcmp(rows[i].backend, URING) == 0) {
-            run_with_refused_call(&rows[i], URING, EPERM);
-            run_with_refused_call(&rows[i], URING, ENOSYS);
+            start_echo_with_refused_call(&rows[i], URING, EPERM);
+            start_echo_with_refused_call(&rows[i], URING, ENOSYS);
         }
         if (rows[i].backend == NULL || strcmp(rows[i].backend, EPOLL) == 0) {
-            run_with_refused_call(&rows[i], EPOLL, EPERM);
-            run_with_refused_call(&rows[i], EPOLL, ENOSYS);
+            start_echo_with_refused_call(&rows[i], EPOLL, EPERM);
+            start_echo_with_refused_call(&rows[i], EPOLL, ENOSYS);
         }
     }
 }
@@ -305,7 +305,7 @@ static const refused_call unneeded[] = {
 };
 
 /* Refuse all calls of these rows together, and in the long form one at a time. */
-DOMT_TEST(other_calls_are_done_without)
+DOMT_TEST(a_program_does_without_calls_that_do_not_matter)
 {
     static const int errors[] = {EPERM, ENOSYS};
     long calls[sizeof unneeded / sizeof unneeded[0] + 2];
@@ -318,8 +318,8 @@ DOMT_TEST(other_calls_are_done_without)
     calls[count] = -1;
     for (size_t i = 0; i < 2; i++) {
         container = (domt_container){.denied = calls, .denied_with = errors[i]};
-        expect_service_and_warnings("all", URING, 0, NULL);
-        expect_service_and_warnings("all", EPOLL, 0, NULL);
+        expect_echo_serves_with_warnings("all", URING, 0, NULL);
+        expect_echo_serves_with_warnings("all", EPOLL, 0, NULL);
     }
     if (domt_tests_are_long())
         refuse_calls_one_by_one(unneeded, sizeof unneeded / sizeof unneeded[0]);
@@ -330,14 +330,14 @@ DOMT_TEST(clone3_has_to_be_refused_by_the_right_error)
     static const long calls[] = {SYS_clone3, -1};
 
     container = (domt_container){.denied = calls, .denied_with = ENOSYS};
-    expect_service_and_warnings("clone3", URING, 0, NULL);
+    expect_echo_serves_with_warnings("clone3", URING, 0, NULL);
     container.denied_with = EPERM;
     expect_end_with_status_1("clone3", URING, 0, "has to refuse clone3 by ENOSYS");
 }
 
 /* The program runs in its own PID namespace: getpid() returns -1 here, and kill(-1) would end all
  * processes that it may signal. */
-DOMT_TEST(a_program_that_may_not_ask_for_its_number_ends_in_order)
+DOMT_TEST(a_program_that_may_not_call_getpid_ends_in_order)
 {
     static const long calls[] = {SYS_getpid, SYS_tgkill, -1};
 
@@ -345,7 +345,7 @@ DOMT_TEST(a_program_that_may_not_ask_for_its_number_ends_in_order)
         return;
     container = (domt_container){
         .has_root = true, .has_proc = true, .has_sys = true, .denied = calls, .denied_with = EPERM};
-    expect_service_and_warnings("getpid", URING, 0, NULL);
+    expect_echo_serves_with_warnings("getpid", URING, 0, NULL);
 }
 
 DOMT_TEST(a_program_that_cannot_wait_for_signals_says_so_and_ends)

@@ -62,7 +62,7 @@ static void stop_service_and_check_kills(void)
     ck_assert_uint_eq(kills, 0);
     ck_assert_int_eq(status, 0);
     printf("reset for memory %llu\n%s",
-           (unsigned long long)domt_service_profile_count(&service, "reset for memory"),
+           (unsigned long long)domt_service_count_in_profile(&service, "reset for memory"),
            service.error);
 }
 
@@ -83,13 +83,13 @@ static double ms_since_time(uint64_t start_ns)
     return (double)(domt_monotonic_ns() - start_ns) / 1e6;
 }
 
-static void raise_to_largest(double *most, double ms)
+static void raise_maximum_to_value(double *most, double ms)
 {
     if (ms > *most)
         *most = ms;
 }
 
-static void *run_good_client(void *self_)
+static void *measure_echoes_of_good_client(void *self_)
 {
     good *self = self_;
     int fd = domt_connect_to_port(service.port);
@@ -98,11 +98,11 @@ static void *run_good_client(void *self_)
     while (!atomic_load(&self->over)) {
         uint64_t start_ns = domt_monotonic_ns();
         self->failed += !domt_send_and_get_echo(fd, "are you there?");
-        raise_to_largest(&self->worst_ms, ms_since_time(start_ns));
+        raise_maximum_to_value(&self->worst_ms, ms_since_time(start_ns));
         start_ns = domt_monotonic_ns();
         int late = domt_connect_to_port(service.port);
         self->failed += !domt_send_and_get_echo(late, "a new one is served too");
-        raise_to_largest(&self->new_ms, ms_since_time(start_ns));
+        raise_maximum_to_value(&self->new_ms, ms_since_time(start_ns));
         close(late);
         self->trips++;
         domt_sleep_ms(5);
@@ -114,7 +114,7 @@ static void *run_good_client(void *self_)
 static void begin_good_client(good *self)
 {
     *self = (good){0};
-    ck_assert_int_eq(pthread_create(&self->thread, NULL, run_good_client, self), 0);
+    ck_assert_int_eq(pthread_create(&self->thread, NULL, measure_echoes_of_good_client, self), 0);
 }
 
 static void end_and_check_good_client(good *self)
@@ -144,7 +144,7 @@ static void flood_by_deaf_peers(uint32_t ms)
     (void)domt_crowd_run_until(&crowd, is_flood_time_over, ms + 10000);
 }
 
-static void make_client_deaf(domt_client *client)
+static void make_client_endless_and_deaf(domt_client *client)
 {
     client->bytes = UINT64_MAX;
     client->deaf = true;
@@ -154,7 +154,7 @@ static void connect_deaf_peers(void)
 {
     domt_crowd_init(&crowd, service.port, DEAF);
     for (uint32_t i = 0; i < DEAF; i++)
-        make_client_deaf(&crowd.clients[i]);
+        make_client_endless_and_deaf(&crowd.clients[i]);
     domt_crowd_connect_clients(&crowd, 0, DEAF);
 }
 
@@ -175,7 +175,7 @@ DOMT_TEST(many_deaf_peers_do_not_stop_a_client_that_behaves)
 /* Ten times a second a tenth of the peers disconnects and connects again, and so do the peers that
  * were reset. On a slow machine, or under a sanitizer, a turn takes longer, and there are fewer
  * turns. */
-DOMT_TEST(deaf_peers_that_reconnect_do_not_stop_one_either)
+DOMT_TEST(deaf_peers_that_reconnect_do_not_stop_a_good_client)
 {
     good client;
     uint32_t next = 0;
@@ -195,7 +195,7 @@ DOMT_TEST(deaf_peers_that_reconnect_do_not_stop_one_either)
             if (gone->fd >= 0)
                 continue;
             *gone = (domt_client){.fd = -1, .number = gone->number, .chance = gone->chance};
-            make_client_deaf(gone);
+            make_client_endless_and_deaf(gone);
             domt_crowd_connect_clients(&crowd, i, i + 1);
         }
     }

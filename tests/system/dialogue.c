@@ -89,7 +89,7 @@ static void await_redis_has_handled_all(void)
 #define FIGURES 2
 
 /* Read how many clients the server counts, and how many of them wait. */
-static void read_client_figures(int control, long figures[FIGURES])
+static void read_client_counts_of_server(int control, long figures[FIGURES])
 {
     static const char *const names[] = {"connected_clients:", "blocked_clients:"};
     char text[DOMT_REPLY_MAX];
@@ -109,7 +109,7 @@ static long
 
 /* Returns true if some client has received more from one server than from the other, or if the
  * servers count different numbers of clients or of waiting ones. */
-static bool do_answers_or_figures_differ(void)
+static bool do_answers_or_client_counts_differ(void)
 {
     long of_redis[FIGURES], of_kv[FIGURES];
 
@@ -117,8 +117,8 @@ static bool do_answers_or_figures_differ(void)
         if (kv.sizes[i] != redis.sizes[i])
             return true;
     }
-    read_client_figures(redis.control, of_redis);
-    read_client_figures(kv.control, of_kv);
+    read_client_counts_of_server(redis.control, of_redis);
+    read_client_counts_of_server(kv.control, of_kv);
     for (int i = 0; i < FIGURES; i++) {
         if (of_kv[i] - of_redis[i] != more[i])
             return true;
@@ -167,7 +167,7 @@ static void send_line_and_compare_answers(const char *line)
     if (is_redis_silent())
         domt_sleep_ms(SILENT_MS);
     uint64_t begin = domt_monotonic_ns();
-    while (do_answers_or_figures_differ() &&
+    while (do_answers_or_client_counts_differ() &&
            domt_monotonic_ns() - begin < UINT64_C(1000000) * SURE_MS) {
         (void)read_bytes_of_clients(&kv, 1);
         /* reads what redis-server sends late on a busy machine, when a command's time is over */
@@ -178,15 +178,16 @@ static void send_line_and_compare_answers(const char *line)
     compare_answers(line);
 }
 
-void domt_run_dialogue(const char *const lines[], uint16_t kv_port, uint16_t redis_port)
+void domt_compare_dialogue_at_two_ports(const char *const lines[], uint16_t kv_port,
+                                        uint16_t redis_port)
 {
     redis.port = redis_port;
     kv.port = kv_port;
     redis.control = domt_connect_to_port(redis.port);
     kv.control = domt_connect_to_port(kv.port);
     long before[FIGURES];
-    read_client_figures(redis.control, before);
-    read_client_figures(kv.control, more);
+    read_client_counts_of_server(redis.control, before);
+    read_client_counts_of_server(kv.control, more);
     for (int i = 0; i < FIGURES; i++)
         more[i] -= before[i];
     for (; *lines != NULL; lines++)
@@ -198,13 +199,13 @@ void domt_run_dialogue(const char *const lines[], uint16_t kv_port, uint16_t red
     close_clients_of_side(&kv);
 }
 
-void domt_run_dialogue_with_redis(const char *const lines[], uint16_t kv_port)
+void domt_compare_dialogue_with_redis(const char *const lines[], uint16_t kv_port)
 {
     uint16_t port;
     pid_t pid;
 
     if (!domt_redis_start_server(&pid, &port))
         return;
-    domt_run_dialogue(lines, kv_port, port);
+    domt_compare_dialogue_at_two_ports(lines, kv_port, port);
     domt_redis_stop_server(pid);
 }

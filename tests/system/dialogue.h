@@ -12,10 +12,11 @@
 #include <stdint.h>
 
 /* Run a dialogue, whose lines end with a NULL. Clients connect when they are first named. */
-void domt_run_dialogue(const char *const lines[], uint16_t kv_port, uint16_t redis_port);
+void domt_compare_dialogue_at_two_ports(const char *const lines[], uint16_t kv_port,
+                                        uint16_t redis_port);
 
 /* Run a dialogue with a redis-server that is started for it, unless redis-server is not
  * installed. */
-void domt_run_dialogue_with_redis(const char *const lines[], uint16_t kv_port);
+void domt_compare_dialogue_with_redis(const char *const lines[], uint16_t kv_port);
 
 #endif

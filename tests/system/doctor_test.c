@@ -76,7 +76,7 @@ static void save_profile_as_file(const char *name)
 
 /* Three clients connect to a program that may have three: it is at its limit as long as they
  * stay. */
-static void start_program_at_limit(int fds[3])
+static void start_program_at_connection_limit(int fds[3])
 {
     domt_tree_make(&tree);
     domt_observed_start_web(&web, (const char *const[]){"channel.maxConnections=3", NULL}, NULL);
@@ -98,7 +98,7 @@ DOMT_TEST(doctor_says_the_same_by_port_and_from_files)
 
     if (!has_program_domus())
         return;
-    start_program_at_limit(fds);
+    start_program_at_connection_limit(fds);
     save_profile_as_file("before");
     expect_output(run_doctor("-s 127.0.0.1:%u -n 300ms", web.port.web), 3, finding);
     save_profile_as_file("after");
@@ -174,7 +174,7 @@ DOMT_TEST(doctor_answers_wrong_words_with_one_line)
 
 /* --- watching --------------------------------------------------------------------------------- */
 
-static bool has_output_part(const char *part)
+static bool does_output_contain(const char *part)
 {
     read_output_file("lines");
     return strstr(said, part) != NULL;
@@ -187,24 +187,25 @@ DOMT_TEST(findings_are_logged_once_as_they_begin_and_end)
 
     if (!has_program_domus())
         return;
-    start_program_at_limit(fds);
+    start_program_at_connection_limit(fds);
     snprintf(line, sizeof line,
              "timeout -s INT -k 5 30 " DOMT_BIN_DIR
              "/domus doctor --watch -n 200ms -s 127.0.0.1:%u >'%s/lines' 2>&1 & echo $! >'%s/pid'",
              web.port.web, tree.root, tree.root);
     ck_assert_int_eq(system(line), 0); /* NOLINT(cert-env33-c): a test may use the shell */
-    for (int i = 0; i < 1000 && !has_output_part("Z begins: connections-full: 3 connections"); i++)
+    for (int i = 0; i < 1000 && !does_output_contain("Z begins: connections-full: 3 connections");
+         i++)
         domt_sleep_ms(20);
     for (int i = 0; i < 3; i++)
         close(fds[i]);
-    for (int i = 0; i < 1000 && !has_output_part("Z ends: connections-full, after "); i++)
+    for (int i = 0; i < 1000 && !does_output_contain("Z ends: connections-full, after "); i++)
         domt_sleep_ms(20);
-    ck_assert(has_output_part("Z begins: connections-full: 3 connections"));
-    ck_assert(has_output_part("Z ends: connections-full, after "));
+    ck_assert(does_output_contain("Z begins: connections-full: 3 connections"));
+    ck_assert(does_output_contain("Z ends: connections-full, after "));
     domt_observed_stop_web(&web);
-    for (int i = 0; i < 1000 && !has_output_part("Z 127.0.0.1:"); i++)
+    for (int i = 0; i < 1000 && !does_output_contain("Z 127.0.0.1:"); i++)
         domt_sleep_ms(20);
-    ck_assert_msg(has_output_part("Z 127.0.0.1:"), "the program was not missed: %s", said);
+    ck_assert_msg(does_output_contain("Z 127.0.0.1:"), "the program was not missed: %s", said);
     snprintf(line, sizeof line, "kill -INT $(cat '%s/pid')", tree.root);
     ck_assert_int_eq(system(line), 0); /* NOLINT(cert-env33-c): a test may use the shell */
     ck_assert_ptr_eq(strstr(strstr(said, "begins: conn") + 1, "begins: conn"), NULL);
@@ -218,7 +219,7 @@ DOMT_TEST(findings_are_logged_once_as_they_begin_and_end)
 
 #define CROWD 1000
 
-static int send_request(const char *path)
+static int connect_and_send_get(const char *path)
 {
     char request[256];
     int fd = domt_connect_to_port(web.port.web);
@@ -228,7 +229,7 @@ static int send_request(const char *path)
     return fd;
 }
 
-static void wait_for_status(const char *path, unsigned status)
+static void wait_until_port_answers_with_status(const char *path, unsigned status)
 {
     for (int i = 0; i < 200; i++) {
         if (domt_site_ask(&web.port, path, "", NULL) == status)
@@ -238,7 +239,7 @@ static void wait_for_status(const char *path, unsigned status)
     ck_abort_msg("%s: %s", path, web.port.answer);
 }
 
-DOMT_TEST(a_visit_takes_its_time_and_says_what_was_seen)
+DOMT_TEST(get_doctor_takes_its_seconds_and_answers_with_findings)
 {
     static const struct {
         const char *request, *fields;
@@ -273,7 +274,7 @@ DOMT_TEST(a_visit_takes_its_time_and_says_what_was_seen)
 }
 
 /* The doctor's rules use the settings at the time of the look, not those at the start. */
-DOMT_TEST(a_look_has_the_keys_as_they_are_now)
+DOMT_TEST(the_doctor_looks_at_keys_as_they_are_now)
 {
     domt_observed_start_web(&web, (const char *const[]){"observe.change=true", NULL}, NULL);
     domt_site_expect_answer(&web.port, "GET /profile?machine=1", NULL, 200,
@@ -294,14 +295,14 @@ DOMT_TEST(viewers_that_wait_keep_nobody_out_and_a_stop_ends_their_wait)
 
     domt_observed_start_web(&web, (const char *const[]){NULL}, NULL);
     for (int i = 0; i < 16; i++)
-        fds[i] = send_request("/doctor?seconds=60");
+        fds[i] = connect_and_send_get("/doctor?seconds=60");
     domt_sleep_ms(300);
     /* this look joins one that has begun earlier, so it covers more than a second */
     domt_site_expect_answer(&web.port, "GET /doctor?seconds=1", NULL, 200, "web (pid ");
     ck_assert_ptr_null(strstr(web.port.body, "), 1.0 s"));
     close(fds[0]);
     /* this look has just begun, and is too short for a result when the program stops */
-    fds[0] = send_request("/doctor?seconds=60");
+    fds[0] = connect_and_send_get("/doctor?seconds=60");
     domt_sleep_ms(60);
     time_t began = time(NULL);
     domt_service_signal(&web.site.service, SIGTERM);
@@ -321,14 +322,15 @@ DOMT_TEST(a_crowd_at_the_doctor_does_no_harm)
 
     domt_observed_start_web(&web, (const char *const[]){"observe.viewersMax=2000", NULL}, NULL);
     for (int i = 0; i < CROWD; i++)
-        fds[i] = send_request(i % 2 == 0 ? "/doctor?seconds=1" : "/doctor?seconds=60&format=json");
+        fds[i] = connect_and_send_get(i % 2 == 0 ? "/doctor?seconds=1"
+                                                 : "/doctor?seconds=60&format=json");
     domt_site_expect_answer(&web.site, "GET /json", NULL, 200, "hello");
     for (int i = 0; i < CROWD; i += 3)
         close(fds[i]);
     for (int i = 0; i < CROWD; i++)
         if (i % 3 != 0)
             close(fds[i]);
-    wait_for_status("GET /doctor?seconds=1", 200);
+    wait_until_port_answers_with_status("GET /doctor?seconds=1", 200);
     domt_observed_stop_web(&web);
 }
 

@@ -96,7 +96,7 @@ static void let_neighbour_fill_cgroup(uint64_t percent)
 
 /* --- the service ------------------------------------------------------------------------------ */
 
-static bool has_service_logged(const char *text)
+static bool does_service_log_in_time(const char *text)
 {
     for (int i = 0; i < 500; i++) {
         domt_service_read_error(&service);
@@ -140,12 +140,12 @@ DOMT_TEST(a_neighbour_that_fills_the_cgroup_stops_nothing)
     pid_t child = start_neighbour_in_cgroup();
     check_old_and_new_clients(early);
     let_neighbour_fill_cgroup(86);
-    ck_assert(has_service_logged("held by others than domus"));
+    ck_assert(does_service_log_in_time("held by others than domus"));
     check_old_and_new_clients(early);
     let_neighbour_fill_cgroup(92);
     check_old_and_new_clients(early);
     kill_neighbour(child);
-    ck_assert(has_service_logged("no longer short"));
+    ck_assert(does_service_log_in_time("no longer short"));
     check_old_and_new_clients(early);
     close(early);
     domt_service_signal(&service, SIGTERM);
@@ -154,9 +154,9 @@ DOMT_TEST(a_neighbour_that_fills_the_cgroup_stops_nothing)
     domt_cgroup_remove(&cgroup);
     ck_assert_int_eq(status, 0);
     ck_assert_uint_eq(kills, 0);
-    ck_assert_uint_eq(domt_service_profile_count(&service, "paused for memory"), 0);
-    ck_assert_uint_eq(domt_service_profile_count(&service, "channels reset"), 0);
-    ck_assert_uint_eq(domt_service_profile_count(&service, "memory limit"), LIMIT);
+    ck_assert_uint_eq(domt_service_count_in_profile(&service, "paused for memory"), 0);
+    ck_assert_uint_eq(domt_service_count_in_profile(&service, "channels reset"), 0);
+    ck_assert_uint_eq(domt_service_count_in_profile(&service, "memory limit"), LIMIT);
     const char *line = strstr(service.error, "held by others than domus");
     /* the line about foreign memory is logged only once */
     ck_assert_ptr_null(strstr(line + 1, "held by others than domus"));

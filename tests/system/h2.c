@@ -89,7 +89,7 @@ static void add_text_with_length(domt_h2_bytes *to, const char *text, size_t siz
     domt_h2_add_bytes(to, text, size);
 }
 
-static void add_value_of_field(domt_h2_bytes *to, const char *text, size_t size)
+static void add_field_value_with_placeholders(domt_h2_bytes *to, const char *text, size_t size)
 {
     static char long_value[DOMT_H2_ROOM / 2];
 
@@ -118,7 +118,7 @@ void domt_h2_add_field_block(domt_h2_bytes *to, const char *fields)
         ck_assert(colon != NULL && end != NULL && colon + 2 <= end);
         domt_h2_add_bytes(to, &literal, 1);
         add_text_with_length(to, fields, (size_t)(colon - fields));
-        add_value_of_field(to, colon + 2, (size_t)(end - colon - 2));
+        add_field_value_with_placeholders(to, colon + 2, (size_t)(end - colon - 2));
         fields = end + 1;
     }
 }
@@ -225,7 +225,7 @@ static void acknowledge_ping(domt_h2 *h2, const domt_h2_frame *frame)
 }
 
 /* Returns whether the received bytes begin with a whole frame. */
-static bool take_whole_frame(domt_h2 *h2, domt_h2_frame *ret_frame)
+static bool take_frame_if_whole(domt_h2 *h2, domt_h2_frame *ret_frame)
 {
     const uint8_t *head = h2->in + h2->at;
     size_t have = h2->end - h2->at;
@@ -247,7 +247,7 @@ domt_h2_read domt_h2_read_next_frame(domt_h2 *h2, uint32_t ms, domt_h2_frame *re
 {
     uint64_t until_ns = domt_monotonic_ns() + ms * UINT64_C(1000000);
 
-    while (!take_whole_frame(h2, ret_frame)) {
+    while (!take_frame_if_whole(h2, ret_frame)) {
         if (h2->is_nonsense)
             /* the server has sent no HTTP/2, perhaps text of HTTP/1.1: only the end of the
              * connection matters */

@@ -23,8 +23,8 @@
 
 /* --- attackers -------------------------------------------------------------------------------- */
 
-static void record_end_of_connection(domt_h2_fight *fight, domt_h2_attacker *attacker,
-                                     uint64_t begin_ns)
+static void count_end_and_close_connection(domt_h2_fight *fight, domt_h2_attacker *attacker,
+                                           uint64_t begin_ns)
 {
     uint64_t now_ns = domt_monotonic_ns();
 
@@ -113,7 +113,7 @@ static void do_next_action_of_attacker(domt_h2_fight *fight, domt_h2_attacker *a
     else if (!fight->attack->is_deaf)
         is_there = read_frames_of_server(fight, attacker) && is_there;
     if (!is_there)
-        record_end_of_connection(fight, attacker, begin_ns);
+        count_end_and_close_connection(fight, attacker, begin_ns);
 }
 
 static void *run_attack_thread(void *fight_)
@@ -190,7 +190,7 @@ static bool make_request_and_read_answer(domt_h2 *h2, uint32_t stream)
     return false;
 }
 
-domt_h2_good domt_h2_run_good_client(domt_h2 *h2, uint32_t *stream, uint32_t count)
+domt_h2_good domt_h2_measure_good_client(domt_h2 *h2, uint32_t *stream, uint32_t count)
 {
     uint64_t *took_ns = calloc(count, sizeof *took_ns);
     uint64_t begin_ns = domt_monotonic_ns();

@@ -59,6 +59,6 @@ typedef struct domt_h2_good {
 
 /* Let a good client make `count` requests on its own connection, one each millisecond. `stream` is
  * the number of the next stream there. */
-domt_h2_good domt_h2_run_good_client(domt_h2 *h2, uint32_t *stream, uint32_t count);
+domt_h2_good domt_h2_measure_good_client(domt_h2 *h2, uint32_t *stream, uint32_t count);
 
 #endif

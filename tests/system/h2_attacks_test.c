@@ -228,7 +228,7 @@ static void request_answers_and_read_nothing(domt_h2_attacker *attacker)
 /* --- waits ------------------------------------------------------------------------------------ */
 
 /* Request many answers, and never open the connection's window for them. */
-static void stall_answers(domt_h2_attacker *attacker)
+static void request_answers_without_window(domt_h2_attacker *attacker)
 {
     if (attacker->round != 0)
         return;
@@ -238,7 +238,7 @@ static void stall_answers(domt_h2_attacker *attacker)
 }
 
 /* Begin many requests with bodies, and never go on. */
-static void stall_bodies(domt_h2_attacker *attacker)
+static void begin_bodies_and_never_go_on(domt_h2_attacker *attacker)
 {
     if (attacker->round != 0)
         return;
@@ -295,8 +295,8 @@ static const domt_h2_attack rows[] = {
     {"HPACK bomb", refer_to_large_field, 2, 20, false, false},
     {"heads too large", send_large_head, 2, 20, false, false},
     {"answers unread", request_answers_and_read_nothing, 2, 20, true, false},
-    {"answers stalled", stall_answers, 10, 10, false, false},
-    {"bodies stalled", stall_bodies, 10, 10, false, false},
+    {"answers stalled", request_answers_without_window, 10, 10, false, false},
+    {"bodies stalled", begin_bodies_and_never_go_on, 10, 10, false, false},
     {"answers byte by byte", open_window_byte_by_byte, 2, 100, false, false},
     {"slow heads", send_slow_head, 50, 20, false, false},
 };
@@ -316,19 +316,19 @@ typedef struct figures {
 
 static double mib_that_server_has_grown(uint64_t before)
 {
-    uint64_t now = domt_h2_server_count_bytes(&server);
+    uint64_t now = domt_h2_server_rss_bytes(&server);
 
     return now > before ? (double)(now - before) / (double)MIB : 0;
 }
 
-static void raise_to_largest(double *most, double value)
+static void raise_maximum_to_value(double *most, double value)
 {
     *most = value > *most ? value : *most;
 }
 
 /* Let an attack go on for a while, or, if the server has to end connections, until it has ended
  * one. */
-static bool is_ended_in_time(domt_h2_fight *fight, uint64_t begin_ns)
+static bool wait_for_end_of_attack(domt_h2_fight *fight, uint64_t begin_ns)
 {
     bool has_to = fight->attack->is_ended;
 
@@ -348,22 +348,22 @@ static void measure_attack(const domt_h2_attack *of, uint32_t round, figures *in
     uint32_t stream = 1;
 
     ck_assert(domt_h2_open_connection(&good, server.port));
-    domt_h2_good alone = domt_h2_run_good_client(&good, &stream, trips);
-    uint64_t before = domt_h2_server_count_bytes(&server);
+    domt_h2_good alone = domt_h2_measure_good_client(&good, &stream, trips);
+    uint64_t before = domt_h2_server_rss_bytes(&server);
     uint64_t begin_ns = domt_monotonic_ns();
     domt_h2_begin_attack(&fight);
-    domt_h2_good beside = domt_h2_run_good_client(&good, &stream, trips);
-    into->is_ended = is_ended_in_time(&fight, begin_ns) && into->is_ended;
-    raise_to_largest(&into->mib, mib_that_server_has_grown(before));
+    domt_h2_good beside = domt_h2_measure_good_client(&good, &stream, trips);
+    into->is_ended = wait_for_end_of_attack(&fight, begin_ns) && into->is_ended;
+    raise_maximum_to_value(&into->mib, mib_that_server_has_grown(before));
     domt_h2_end_attack(&fight);
     domt_h2_close_connection(&good, false);
     into->alone_p50[round] = alone.p50_ms;
     into->alone_p99[round] = alone.p99_ms;
     into->p50[round] = beside.p50_ms;
     into->p99[round] = beside.p99_ms;
-    raise_to_largest(&into->worst_ms, beside.worst_ms);
-    raise_to_largest(&into->kib, (double)fight.bytes / 1024);
-    raise_to_largest(&into->end_ms, (double)fight.first_end_ns / 1e6);
+    raise_maximum_to_value(&into->worst_ms, beside.worst_ms);
+    raise_maximum_to_value(&into->kib, (double)fight.bytes / 1024);
+    raise_maximum_to_value(&into->end_ms, (double)fight.first_end_ns / 1e6);
     into->ends += fight.ends;
     into->resets += fight.resets;
     into->code = fight.code;
@@ -377,7 +377,7 @@ static double sort_and_return_median(double *values)
 }
 
 /* Run the attack of a row. Returns whether the server has withstood it. */
-static bool run_row_of_attack(const domt_h2_attack *of)
+static bool run_attack_and_judge_server(const domt_h2_attack *of)
 {
     figures seen = {.is_ended = true};
 
@@ -413,7 +413,7 @@ DOMT_TEST(attacks_are_bounded_and_a_good_client_is_answered)
            "ratio", "KiB sent", "ends", "resets", "code", "ms", "MiB");
     for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (only == NULL || strtoul(only, NULL, 10) == i)
-            failed += !run_row_of_attack(&rows[i]);
+            failed += !run_attack_and_judge_server(&rows[i]);
     }
     domt_h2_server_end(&server);
     ck_assert_msg(failed == 0, "%u attacks were not withstood", failed);

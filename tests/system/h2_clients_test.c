@@ -18,13 +18,13 @@ static domt_h2_server server;
 static domt_tree tree;
 
 /* Test the server by a command of other programs, in which $U is the url, $O the first bytes of the
- * answer, and $T and $IN are as in domt_run_judge(). `of_web` means that only the example `web` can
- * pass the test. */
+ * answer, and $T and $IN are as in domt_run_judge_command(). `of_web` means that only the example
+ * `web` can pass the test. */
 static void test_server_by_command(const char *programs, bool of_web, const char *command)
 {
     static char line[4096];
 
-    if (!domt_are_judges_there(programs) ||
+    if (!domt_are_judges_installed(programs) ||
         !domt_h2_server_begin(&server, (const char *const[]){"web.tick=100ms", NULL}))
         return;
     if (of_web && !server.is_site) {
@@ -32,10 +32,10 @@ static void test_server_by_command(const char *programs, bool of_web, const char
         return;
     }
     server.site.web = server.port;
-    domt_judges_make_directory(&tree);
+    domt_make_directory_for_judges(&tree);
     ck_assert_int_lt(snprintf(line, sizeof line, "U=$URL%s; export U\n%s", domt_h2_path, command),
                      (int)sizeof line);
-    domt_run_judge(&tree, &server.site, line);
+    domt_run_judge_command(&tree, &server.site, line);
     domt_tree_remove_copy(&tree);
     domt_h2_server_end(&server);
 }
@@ -209,7 +209,7 @@ DOMT_TEST(node_opens_websockets_by_h2)
 /* Start the site over TLS, where it offers h2 first. Returns false if another server is tested. */
 static bool start_site_over_tls(domt_secure *secure, const char *programs)
 {
-    if (!domt_h2_is_web_judged() || !domt_secure_is_possible(programs))
+    if (!domt_h2_is_example_web_tested() || !domt_secure_are_programs_installed(programs))
         return false;
     domt_secure_make_authority(secure);
     domt_secure_start_site(secure,
@@ -225,7 +225,7 @@ DOMT_TEST(clients_choose_h2_by_alpn)
 
     if (!start_site_over_tls(&secure, "curl h2load"))
         return;
-    domt_secure_run_command_well(
+    domt_secure_expect_command_succeeds(
         &secure, "C=\"curl -sS --cacert $CA -o /dev/null -w %{http_version}\"\n"
                  "[ $($C --http2 https://localhost:$WEB/json) = 2 ] || exit 1\n"
                  "[ $($C --http1.1 https://localhost:$WEB/json) = 1.1 ] || exit 2\n"

@@ -11,7 +11,7 @@
 /* Returns whether examples/web speaks HTTP/2 on its port. DOMT_H2_WEB=1 says so for one run. */
 static const bool web_speaks_h2 = true;
 
-bool domt_h2_is_web_judged(void)
+bool domt_h2_is_example_web_tested(void)
 {
     const char *text = getenv("DOMT_H2_WEB");
 
@@ -30,7 +30,7 @@ bool domt_h2_server_begin(domt_h2_server *server, const char *const settings[])
     if (at != NULL) {
         server->port = (uint16_t)strtoul(at, NULL, 10);
         server->pid = pid != NULL ? (pid_t)strtol(pid, NULL, 10) : 0;
-    } else if (domt_h2_is_web_judged()) {
+    } else if (domt_h2_is_example_web_tested()) {
         domt_site_start_program(&server->site, settings);
         server->is_site = true;
         server->port = server->site.web;
@@ -53,7 +53,7 @@ void domt_h2_server_end(domt_h2_server *server)
         domt_site_stop_program(&server->site);
 }
 
-uint64_t domt_h2_server_count_bytes(const domt_h2_server *server)
+uint64_t domt_h2_server_rss_bytes(const domt_h2_server *server)
 {
     domt_service service = {.pid = server->pid};
 

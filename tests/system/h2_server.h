@@ -23,7 +23,7 @@ typedef struct domt_h2_server {
 } domt_h2_server;
 
 /* Returns whether the server under test is the example `web`, and speaks HTTP/2. */
-bool domt_h2_is_web_judged(void);
+bool domt_h2_is_example_web_tested(void);
 
 /* Find or start the server under test; `settings` are for `web`, up to a NULL. Returns false, and
  * prints a note, if there is no server. */
@@ -33,6 +33,6 @@ bool domt_h2_server_begin(domt_h2_server *server, const char *const settings[]);
 void domt_h2_server_end(domt_h2_server *server);
 
 /* Returns the resident bytes of the server's process; 0 if the process is not known. */
-uint64_t domt_h2_server_count_bytes(const domt_h2_server *server);
+uint64_t domt_h2_server_rss_bytes(const domt_h2_server *server);
 
 #endif

@@ -27,7 +27,7 @@ static domt_h2_server server;
 
 /* --- outcomes --------------------------------------------------------------------------------- */
 
-static void append_frame_to_tale(case_run *run, const char *what, uint32_t number)
+static void append_frame_to_report_of_case(case_run *run, const char *what, uint32_t number)
 {
     size_t size = strlen(run->tale);
 
@@ -54,25 +54,25 @@ static uint32_t outcomes_of_frame(case_run *run, const domt_h2_frame *frame,
 
     switch (frame->type) {
     case DOMT_H2_GOAWAY:
-        append_frame_to_tale(run, "GOAWAY", error_code_at(frame, 4));
+        append_frame_to_report_of_case(run, "GOAWAY", error_code_at(frame, 4));
         return is_code_allowed(error_code_at(frame, 4), wanted->codes) ? DOMT_H2_GOES_AWAY : 0;
     case DOMT_H2_RST_STREAM:
-        append_frame_to_tale(run, "RST_STREAM", error_code_at(frame, 0));
+        append_frame_to_report_of_case(run, "RST_STREAM", error_code_at(frame, 0));
         return is_code_allowed(error_code_at(frame, 0), wanted->codes) ? DOMT_H2_RESETS : 0;
     case DOMT_H2_HEADERS:
-        append_frame_to_tale(run, "HEADERS on", frame->stream);
+        append_frame_to_report_of_case(run, "HEADERS on", frame->stream);
         return (frame->stream == 1 ? DOMT_H2_ANSWERS : 0) | (is_last ? DOMT_H2_ENDS_STREAM : 0);
     case DOMT_H2_DATA:
-        append_frame_to_tale(run, "DATA", frame->size);
+        append_frame_to_report_of_case(run, "DATA", frame->size);
         return (wanted->size == 0 || frame->size == wanted->size ? DOMT_H2_SENDS : 0) |
                (is_last ? DOMT_H2_ENDS_STREAM : 0);
     case DOMT_H2_PING:
-        append_frame_to_tale(run, is_ack ? "PING with ACK" : "PING", frame->size);
+        append_frame_to_report_of_case(run, is_ack ? "PING with ACK" : "PING", frame->size);
         return is_ack && frame->size == 8 && memcmp(frame->payload, DOMT_H2_PING_OURS, 8) == 0
                    ? DOMT_H2_PONG
                    : 0;
     case DOMT_H2_SETTINGS:
-        append_frame_to_tale(run, is_ack ? "SETTINGS with ACK" : "SETTINGS", frame->size);
+        append_frame_to_report_of_case(run, is_ack ? "SETTINGS with ACK" : "SETTINGS", frame->size);
         return is_ack ? DOMT_H2_ACKNOWLEDGES : DOMT_H2_SETS;
     default:
         return 0;
@@ -100,10 +100,10 @@ static bool read_until_outcome(case_run *run, const domt_h2_outcome *wanted)
         uint32_t left_ms = now_ns < until_ns ? (uint32_t)((until_ns - now_ns) / 1000000u) : 0;
         switch (domt_h2_read_next_frame(&run->h2, left_ms, &frame)) {
         case DOMT_H2_END:
-            append_frame_to_tale(run, run->h2.is_nonsense ? "text, closed" : "closed", 0);
+            append_frame_to_report_of_case(run, run->h2.is_nonsense ? "text, closed" : "closed", 0);
             return (wanted->kinds & DOMT_H2_CLOSED) != 0;
         case DOMT_H2_LATE:
-            append_frame_to_tale(run, "nothing for ms:", WAIT_MS);
+            append_frame_to_report_of_case(run, "nothing for ms:", WAIT_MS);
             return false;
         default:
             break;
@@ -164,7 +164,7 @@ static bool run_case_of_list(const domt_h2_case *of, case_run *run)
     if (of->is_bare) {
         domt_h2_connect(&run->h2, server.port);
     } else if (!domt_h2_open_connection(&run->h2, server.port)) {
-        append_frame_to_tale(run, "no settings", 0);
+        append_frame_to_report_of_case(run, "no settings", 0);
         is_good = false;
     }
     for (const domt_h2_step *step = of->steps; is_good && step->kind != DOMT_H2_DONE; step++)
@@ -181,7 +181,7 @@ void domt_h2spec_run_cases(const domt_h2_case *cases, size_t count, const char *
     bool says_all = getenv("DOMT_H2_SAY") != NULL;
     uint32_t failed = 0;
 
-    if (settings != NULL && !domt_h2_is_web_judged()) {
+    if (settings != NULL && !domt_h2_is_example_web_tested()) {
         puts("only the example web is judged by this");
         return;
     }

@@ -137,17 +137,17 @@ static const domt_h2_case continuations[] = {
      PROTOCOL, false},
 };
 
-DOMT_TEST(frames_are_as_they_have_to_be)
+DOMT_TEST(frames_are_handled_as_h2spec_wants)
 {
     domt_h2spec_run_cases(frames, sizeof frames / sizeof frames[0], NULL);
 }
 
-DOMT_TEST(windows_are_kept)
+DOMT_TEST(windows_are_handled_as_h2spec_wants)
 {
     domt_h2spec_run_cases(windows, sizeof windows / sizeof windows[0], NULL);
 }
 
-DOMT_TEST(blocks_of_fields_go_on)
+DOMT_TEST(continuations_are_handled_as_h2spec_wants)
 {
     domt_h2spec_run_cases(continuations, sizeof continuations / sizeof continuations[0], NULL);
 }
@@ -295,12 +295,12 @@ static const domt_h2_case streams[] = {
      false},
 };
 
-DOMT_TEST(frames_have_their_format)
+DOMT_TEST(formats_of_frames_are_checked_as_h2spec_wants)
 {
     domt_h2spec_run_cases(frames_streams, sizeof frames_streams / sizeof frames_streams[0], NULL);
 }
 
-DOMT_TEST(streams_have_their_states)
+DOMT_TEST(states_of_streams_are_checked_as_h2spec_wants)
 {
     domt_h2spec_run_cases(streams, sizeof streams / sizeof streams[0], NULL);
 }

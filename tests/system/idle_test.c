@@ -15,7 +15,7 @@
 
 static domt_service service;
 
-static uint32_t measured_ms(void)
+static uint32_t ms_to_measure(void)
 {
     const char *long_form = getenv("DOMT_LONG");
 
@@ -37,7 +37,7 @@ static uint32_t measured_ms(void)
 /* Wait for the time of a measurement, and return its length in ms. */
 static uint32_t check_cpu_use_of_idle_service(void)
 {
-    uint32_t ms = measured_ms(), span = 0;
+    uint32_t ms = ms_to_measure(), span = 0;
     double limit_ms = (10.0 * ms / 60000 + SLACK_MS) * DOMT_SCALE(1, 20);
     double used_ms = INFINITY;
 
@@ -58,8 +58,8 @@ DOMT_TEST(a_service_without_connections_sleeps)
     domt_service_stop(&service);
     /* A thread may see a step of the stop before it is woken for that step; the wake-up then counts
      * as empty. */
-    ck_assert_uint_le(domt_service_profile_count(&service, "wake-ups empty"), STOP_STEPS);
-    ck_assert_uint_le(domt_service_profile_count(&service, "parks"),
+    ck_assert_uint_le(domt_service_count_in_profile(&service, "wake-ups empty"), STOP_STEPS);
+    ck_assert_uint_le(domt_service_count_in_profile(&service, "parks"),
                       LOOKS_MAX * ms / 1000 + STEPS_MAX);
 }
 
@@ -72,7 +72,7 @@ static uint64_t count_fired_timers(domt_service *service_)
     domt_service_signal(service_, SIGUSR1);
     domt_sleep_ms(SETTLE_MS);
     domt_service_read_error(service_);
-    return domt_service_profile_count(service_, "timers fired");
+    return domt_service_count_in_profile(service_, "timers fired");
 }
 
 /* Idle time-outs of connections that are not due wake no thread. */

@@ -15,7 +15,7 @@
 
 static pid_t nginx;
 
-bool domt_are_judges_there(const char *programs)
+bool domt_are_judges_installed(const char *programs)
 {
     char line[512];
 
@@ -27,7 +27,7 @@ bool domt_are_judges_there(const char *programs)
     return system(line) == 0; /* NOLINT(cert-env33-c): a test may use the shell */
 }
 
-void domt_run_judge(const domt_tree *tree, const domt_site *site, const char *command)
+void domt_run_judge_command(const domt_tree *tree, const domt_site *site, const char *command)
 {
     char line[4096];
     int size = snprintf(line, sizeof line,
@@ -41,7 +41,7 @@ void domt_run_judge(const domt_tree *tree, const domt_site *site, const char *co
     ck_assert_msg(status == 0, "%s", command);
 }
 
-void domt_judges_make_directory(domt_tree *tree)
+void domt_make_directory_for_judges(domt_tree *tree)
 {
     char line[PATH_MAX + 64];
 
@@ -98,9 +98,10 @@ void domt_nginx_start(const domt_tree *tree, const domt_site *site, const char *
             (void)execlp("nginx", "nginx", "-p", tree->root, "-c", path, "-e", log, (char *)NULL);
         _exit(127);
     }
-    domt_run_judge(tree, site,
-                   "i=0; until [ -S $T/nginx ]; do i=$((i + 1)); [ $i -lt 1000 ] || exit 1; "
-                   "sleep 0.01; done");
+    domt_run_judge_command(
+        tree, site,
+        "i=0; until [ -S $T/nginx ]; do i=$((i + 1)); [ $i -lt 1000 ] || exit 1; "
+        "sleep 0.01; done");
 }
 
 void domt_nginx_kill(void)

@@ -176,7 +176,7 @@ DOMT_TEST(python3_redis_is_served_by_kv)
 
 #ifdef DOMT_HIREDIS
 
-static redisReply *get_reply(redisContext *context)
+static redisReply *get_next_reply_of_hiredis(redisContext *context)
 {
     void *reply = NULL;
 
@@ -196,8 +196,8 @@ static void check_hiredis(void)
         redisAppendCommand(context, "GET key:%d", i);
     }
     for (int i = 0; i < PIPELINED; i++) {
-        freeReplyObject(get_reply(context));
-        redisReply *reply = get_reply(context);
+        freeReplyObject(get_next_reply_of_hiredis(context));
+        redisReply *reply = get_next_reply_of_hiredis(context);
         ck_assert(reply->type == REDIS_REPLY_STRING && strtol(reply->str, NULL, 10) == i);
         freeReplyObject(reply);
     }

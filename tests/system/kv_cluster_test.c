@@ -161,7 +161,8 @@ static void compare_rows_with_redis(void)
 
     if (domt_redis_start_server(&pid, &port)) {
         for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-            domt_run_dialogue((const char *const[]){rows[i], NULL}, nodes[i % NODES].port, port);
+            domt_compare_dialogue_at_two_ports((const char *const[]){rows[i], NULL},
+                                               nodes[i % NODES].port, port);
         domt_redis_stop_server(pid);
     }
 }
@@ -269,7 +270,7 @@ static void check_publications_over_nodes(void)
 }
 
 /* A node refuses commands for which it would have to search keys of other shards. */
-static void check_odd_node_is_refused(void)
+static void check_node_with_other_shards_is_refused(void)
 {
     char words[64], reply[DOMT_REPLY_MAX];
     bool was_told = false;
@@ -290,14 +291,14 @@ DOMT_TEST(nodes_answer_for_any_key_as_redis_does_and_their_clients_meet)
     compare_rows_with_redis();
     check_waits_over_nodes();
     check_publications_over_nodes();
-    check_odd_node_is_refused();
+    check_node_with_other_shards_is_refused();
     stop_nodes(NODES + 1);
 }
 
 /* --- nodes that come and go ------------------------------------------------------------------- */
 
 /* Write values of several kinds, under keys with this number. */
-static void write_values(int fd, int key)
+static void write_values_of_all_kinds(int fd, int key)
 {
     char words[64];
 
@@ -311,7 +312,7 @@ static void write_values(int fd, int key)
     domt_resp_expect_trace(fd, words, ":2\r\n");
 }
 
-static void expect_values(int fd, int key)
+static void expect_values_of_all_kinds(int fd, int key)
 {
     char words[64], text[64];
 
@@ -367,7 +368,7 @@ DOMT_TEST(keys_move_with_their_shards_unless_a_node_dies)
 {
     start_nodes(2);
     for (int key = 0; key < 2 * SHARDS; key++)
-        write_values(fds[key % 2], key);
+        write_values_of_all_kinds(fds[key % 2], key);
     start_node(2, "kv.debug=no");
     for (int ms = 0; ms < 5000 && figure_in_info(fds[2], "kv_cluster_shards_here:") == 0; ms += 5)
         domt_sleep_ms(5);
@@ -376,14 +377,14 @@ DOMT_TEST(keys_move_with_their_shards_unless_a_node_dies)
     snprintf(words, sizeof words, ":%d\r\n", 4 * 2 * SHARDS);
     repeat_command_until_reply(fds[2], "DBSIZE", words, 5000);
     for (int key = 0; key < 2 * SHARDS; key++)
-        expect_values(fds[key % NODES], key);
+        expect_values_of_all_kinds(fds[key % NODES], key);
     close(fds[0]);
     fds[0] = -1;
     domt_service_stop(&nodes[0]); /* this node leaves, and its keys move to the other nodes */
     nodes[0].pid = 0;
     repeat_command_until_reply(fds[1], "DBSIZE", words, 5000);
     for (int key = 0; key < 2 * SHARDS; key++)
-        expect_values(fds[1 + key % 2], key);
+        expect_values_of_all_kinds(fds[1 + key % 2], key);
     check_death_of_node(2 * SHARDS);
     stop_nodes(NODES);
 }

@@ -46,7 +46,7 @@ static void compare_numbers_of_arguments(int fd, int redis, const char *name, co
     ck_assert_msg(strcmp(ours, theirs) == 0, "%s\n kv:    %s\n redis: %s", name, ours, theirs);
 }
 
-static bool is_one_of(const char *const words[], const char *word)
+static bool is_word_in_list(const char *const words[], const char *word)
 {
     while (*words != NULL && strcmp(*words, word) != 0)
         words++;
@@ -117,7 +117,7 @@ DOMT_TEST(arguments_are_counted_as_by_redis)
     (void)strtok_r(names, "\r\n", &rest); /* skips the line with the length of the array */
     int count = 0;
     for (char *word; (word = strtok_r(NULL, "\r\n", &rest)) != NULL;) {
-        if (*word != '$' && !is_one_of(own, word)) {
+        if (*word != '$' && !is_word_in_list(own, word)) {
             compare_numbers_of_arguments(fd, redis, word, "x");
             count++;
         }
@@ -168,7 +168,7 @@ static const char *const debug_lines[] = {"DEBUG",
                                           "DEBUG QUICKLIST-PACKED-THRESHOLD x",
                                           NULL};
 
-DOMT_TEST(debug_is_that_of_redis_in_both_versions)
+DOMT_TEST(debug_command_is_that_of_redis_in_resp_2_and_3)
 {
     int fd = domt_kv_start_and_connect(&kv, (const char *const[]){"kv.debug=local", NULL});
     char reply[DOMT_REPLY_MAX];
@@ -188,7 +188,7 @@ DOMT_TEST(debug_is_that_of_redis_in_both_versions)
     domt_kv_close_and_stop(&kv, fd);
 }
 
-DOMT_TEST(debug_is_closed_unless_it_is_opened)
+DOMT_TEST(debug_command_is_refused_unless_the_key_allows_it)
 {
     int fd = domt_kv_start_and_connect(&kv, (const char *const[]){NULL});
     char reply[DOMT_REPLY_MAX];
@@ -248,8 +248,8 @@ DOMT_TEST(limits_are_set_and_heeded_as_by_redis)
     int fd = domt_kv_start_and_connect(
         &kv, (const char *const[]){"kv.shards=1", "kv.maxMemory=0", NULL});
 
-    domt_resp_compare_with_redis(fd, config_lines);
-    domt_run_dialogue_with_redis(queued_lines, kv.port);
+    domt_resp_compare_with_new_redis(fd, config_lines);
+    domt_compare_dialogue_with_redis(queued_lines, kv.port);
     domt_resp_expect_trace(
         fd, "CONFIG SET maxmemory-policy allkeys-lru",
         "-ERR CONFIG SET failed (possibly related to argument 'maxmemory-policy') - "
@@ -286,7 +286,7 @@ DOMT_TEST(a_transaction_without_memory_is_refused_as_by_redis)
     int fd = domt_kv_start_and_connect(
         &kv, (const char *const[]){"kv.shards=1", "kv.maxMemory=0", NULL});
 
-    domt_run_dialogue_with_redis(full_lines, kv.port);
+    domt_compare_dialogue_with_redis(full_lines, kv.port);
     domt_kv_close_and_stop(&kv, fd);
 }
 

@@ -116,7 +116,7 @@ static void compare_rows_with_redis(const char *shards)
 {
     int fd = start_kv_and_connect(shards, "kv.maxMemory=0");
 
-    domt_resp_compare_with_redis(fd, commands);
+    domt_resp_compare_with_new_redis(fd, commands);
     close(fd);
     domt_service_stop(&kv);
 }

@@ -63,7 +63,7 @@ static const char *const lines[] = {
 static void compare_rows_with_redis(const char *shards)
 {
     start_kv_with_shards(shards, "kv.maxMemory=0");
-    domt_run_dialogue_with_redis(lines, kv.port);
+    domt_compare_dialogue_with_redis(lines, kv.port);
     domt_service_stop(&kv);
 }
 
@@ -312,7 +312,7 @@ static void *increment_by_transactions(void *argument)
     return (void *)(uintptr_t)aborted;
 }
 
-DOMT_TEST(what_is_watched_is_never_lost)
+DOMT_TEST(increments_by_watch_and_transaction_are_never_lost)
 {
     pthread_t threads[RACERS];
     uint64_t aborted = 0;

@@ -58,7 +58,7 @@ DOMT_TEST(answers_that_are_too_long_are_errors_and_remove_nothing)
 }
 
 /* A command that waits for an element is copied, and the copy is not counted. */
-DOMT_TEST(commands_that_wait_are_discharged_once)
+DOMT_TEST(bytes_of_commands_that_wait_are_uncounted_once)
 {
     domt_kv_start(&kv, (const char *const[]){"kv.shards=2", NULL});
     int fd = domt_connect_to_port(kv.port);
@@ -130,17 +130,17 @@ static void compare_edge_cases_with_redis(const char *shards)
 
     domt_kv_start(&edged, (const char *const[]){shards, NULL});
     int fd = domt_connect_to_port(edged.port);
-    domt_resp_compare_with_redis(fd, commands);
+    domt_resp_compare_with_new_redis(fd, commands);
     close(fd);
     domt_service_stop(&edged);
 }
 
-DOMT_TEST(edges_are_those_of_redis_on_one_shard)
+DOMT_TEST(edge_cases_are_those_of_redis_on_one_shard)
 {
     compare_edge_cases_with_redis("kv.shards=1");
 }
 
-DOMT_TEST(edges_are_those_of_redis_over_several_shards)
+DOMT_TEST(edge_cases_are_those_of_redis_over_several_shards)
 {
     compare_edge_cases_with_redis("kv.shards=5");
 }
@@ -242,7 +242,7 @@ static bool has_redis_a_fault_here(const char *line)
     return strcmp(line, "LPOS l a RANK -9223372036854775808") == 0;
 }
 
-DOMT_TEST(numbers_at_their_ends_are_those_of_redis)
+DOMT_TEST(numbers_at_their_limits_are_handled_as_by_redis)
 {
     static char texts[COMMANDS][NUMBERS][LINE];
     static const char *lines[COMMANDS * NUMBERS * (BEFORE + 2) + 1];
@@ -261,14 +261,14 @@ DOMT_TEST(numbers_at_their_ends_are_those_of_redis)
             lines[count++] = "EXISTS k s n m l h";
         }
     }
-    domt_resp_compare_with_redis(fd, lines);
+    domt_resp_compare_with_new_redis(fd, lines);
     domt_resp_expect_trace(fd, "LPOS l a RANK -9223372036854775808",
                            "-ERR value is out of range\r\n");
     domt_kv_close_and_stop(&kv, fd);
 }
 
 /* The cursors of scans differ between the two servers, so they are not compared. */
-DOMT_TEST(a_cursor_may_be_any_number)
+DOMT_TEST(a_scan_cursor_may_be_any_number)
 {
     static const char *const scans[] = {"SCAN @", "SCAN 0 COUNT @", "HSCAN h @",
                                         "HSCAN h 0 COUNT @"};
@@ -288,7 +288,7 @@ DOMT_TEST(a_cursor_may_be_any_number)
 }
 
 /* With the last possible date redis-server 7.0 overflows, so kv's answer is not compared. */
-DOMT_TEST(dates_are_rounded_at_the_end_of_time)
+DOMT_TEST(expire_times_are_rounded_to_seconds_up_to_the_last_date)
 {
     int fd = domt_kv_start_and_connect(&kv, (const char *const[]){"kv.shards=1", NULL});
 

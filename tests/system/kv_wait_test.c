@@ -76,7 +76,7 @@ static const char *const lines[] = {
 static void compare_rows_with_redis(const char *shards)
 {
     start_kv_with_shards(shards, "kv.maxMemory=0");
-    domt_run_dialogue_with_redis(lines, kv.port);
+    domt_compare_dialogue_with_redis(lines, kv.port);
     domt_service_stop(&kv);
 }
 
@@ -177,7 +177,7 @@ DOMT_TEST(a_client_that_left_takes_no_element)
 
 /* Clients have sent further commands behind the one that waits, and then FIN: redis-server forgets
  * such a client, too. */
-DOMT_TEST(a_client_that_left_more_behind_takes_no_element)
+DOMT_TEST(a_client_that_left_with_more_commands_takes_no_element)
 {
     enum { LEFT = 10 };
     int left[LEFT];
@@ -208,7 +208,7 @@ DOMT_TEST(a_client_that_left_more_behind_takes_no_element)
 
 /* A client that has sent FIN still gets an element that is there already: a script may have written
  * all its commands at once. */
-DOMT_TEST(a_client_that_has_said_all_gets_what_is_there)
+DOMT_TEST(a_client_that_has_sent_fin_gets_elements_that_are_there)
 {
     static const char said[] =
         "RPUSH {k}l a b\r\nBLPOP {k}l 0\r\nPING\r\nBLMOVE {k}l {k}m LEFT LEFT "
@@ -342,7 +342,7 @@ static uint64_t push_all_and_count_lost(uint64_t *ret_resets)
     return lost;
 }
 
-DOMT_TEST(clients_that_finish_lose_and_double_nothing)
+DOMT_TEST(clients_that_send_fin_while_waiting_lose_and_double_nothing)
 {
     uint64_t resets;
 
@@ -363,7 +363,7 @@ DOMT_TEST(clients_that_are_reset_double_nothing)
 
 /* An element is moved, and the answer cannot be sent: the element is in its old list or in the
  * other one. */
-DOMT_TEST(clients_that_move_lose_nothing_when_they_are_reset)
+DOMT_TEST(elements_moved_for_clients_that_are_reset_are_not_lost)
 {
     uint64_t resets;
 

@@ -19,18 +19,18 @@ static domt_service service;
 static domt_crowd crowd;
 static uint32_t wanted;
 
-static uint32_t count_served(const domt_crowd *of)
+static uint32_t count_served_clients(const domt_crowd *of)
 {
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < of->count; i++)
-        count += of->clients[i].bytes != 0 && domt_client_has_all_back(&of->clients[i]);
+        count += of->clients[i].bytes != 0 && domt_client_has_whole_echo(&of->clients[i]);
     return count;
 }
 
 static bool are_wanted_clients_served(const domt_crowd *of)
 {
-    return count_served(of) >= wanted;
+    return count_served_clients(of) >= wanted;
 }
 
 static bool is_never_over(const domt_crowd *of)
@@ -39,7 +39,7 @@ static bool is_never_over(const domt_crowd *of)
 }
 
 /* Let all clients ask to be served at once, and check that at least `room` of them are. */
-static void connect_all_clients(uint32_t room)
+static void connect_all_and_check_some_are_served(uint32_t room)
 {
     domt_crowd_init(&crowd, service.port, CLIENTS);
     for (uint32_t i = 0; i < CLIENTS; i++) {
@@ -56,21 +56,21 @@ static void connect_all_clients(uint32_t room)
  * and none was refused. */
 static void let_served_clients_leave(void)
 {
-    while (count_served(&crowd) < CLIENTS) {
+    while (count_served_clients(&crowd) < CLIENTS) {
         uint32_t closed = 0;
         for (uint32_t i = 0; i < CLIENTS; i++) {
             domt_client *client = &crowd.clients[i];
-            if (client->fd >= 0 && domt_client_has_all_back(client) && closed < 20) {
+            if (client->fd >= 0 && domt_client_has_whole_echo(client) && closed < 20) {
                 domt_client_close(client, closed % 2 == 0);
                 closed++;
             }
         }
         ck_assert_uint_gt(closed, 0);
-        wanted =
-            count_served(&crowd) +
-            (CLIENTS - count_served(&crowd) < closed ? CLIENTS - count_served(&crowd) : closed);
+        wanted = count_served_clients(&crowd) + (CLIENTS - count_served_clients(&crowd) < closed
+                                                     ? CLIENTS - count_served_clients(&crowd)
+                                                     : closed);
         ck_assert_msg(domt_crowd_run_until(&crowd, are_wanted_clients_served, 10000),
-                      "%u were served, not %u", count_served(&crowd), wanted);
+                      "%u were served, not %u", count_served_clients(&crowd), wanted);
     }
     for (uint32_t i = 0; i < CLIENTS; i++)
         ck_assert_int_eq(crowd.clients[i].error, 0);
@@ -82,7 +82,7 @@ static void let_served_clients_leave(void)
 
 /* Check the CPU time that the service uses in `ms` ms in which it can accept nothing. A loop that
  * tried without a pause would use all of it. */
-static void check_cpu_use_while_full(uint32_t ms)
+static void check_little_cpu_is_used_while_full(uint32_t ms)
 {
     uint64_t before_ns = domt_service_cpu_ns(&service);
 
@@ -103,7 +103,7 @@ static uint32_t count_text_in_errors(const char *text)
 
 /* Check that the service logs a time without descriptors by one line when it begins and by one when
  * it is over (some seconds later), not for each connection. */
-static void check_logged_once(const char *begins, const char *is_over)
+static void check_begin_and_end_logged_once(const char *begins, const char *is_over)
 {
     uint64_t until_ns = domt_monotonic_ns() + UINT64_C(20000000000);
 
@@ -128,30 +128,30 @@ DOMT_TEST(the_descriptor_limit_is_reached_and_recovered_from)
 {
     service.prepare = limit_descriptors_hard;
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "system.threads=2", ));
-    connect_all_clients(DESCRIPTORS_MAX / 2);
-    ck_assert_uint_le(count_served(&crowd), DESCRIPTORS_MAX);
-    check_cpu_use_while_full(DOMT_SCALE(700, 1500));
+    connect_all_and_check_some_are_served(DESCRIPTORS_MAX / 2);
+    ck_assert_uint_le(count_served_clients(&crowd), DESCRIPTORS_MAX);
+    check_little_cpu_is_used_while_full(DOMT_SCALE(700, 1500));
     let_served_clients_leave();
-    check_logged_once("all 64 descriptors of this process", "there are descriptors");
+    check_begin_and_end_logged_once("all 64 descriptors of this process", "there are descriptors");
     domt_service_stop(&service);
-    ck_assert_uint_gt(domt_service_profile_count(&service, "accept pauses"), 0);
-    ck_assert_uint_eq(domt_service_profile_count(&service, "accepted"), CLIENTS + 1);
-    ck_assert_uint_eq(domt_service_profile_count(&service, "spells no descriptor"), 1);
+    ck_assert_uint_gt(domt_service_count_in_profile(&service, "accept pauses"), 0);
+    ck_assert_uint_eq(domt_service_count_in_profile(&service, "accepted"), CLIENTS + 1);
+    ck_assert_uint_eq(domt_service_count_in_profile(&service, "spells no descriptor"), 1);
 }
 
-DOMT_TEST(the_most_connections_are_reached_and_recovered_from)
+DOMT_TEST(limit_of_connections_is_reached_and_recovered_from)
 {
     service.prepare = NULL;
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "channel.maxConnections=20", ));
-    connect_all_clients(CONNECTIONS_MAX);
-    ck_assert_uint_eq(count_served(&crowd), CONNECTIONS_MAX);
-    check_cpu_use_while_full(DOMT_SCALE(700, 1500));
+    connect_all_and_check_some_are_served(CONNECTIONS_MAX);
+    ck_assert_uint_eq(count_served_clients(&crowd), CONNECTIONS_MAX);
+    check_little_cpu_is_used_while_full(DOMT_SCALE(700, 1500));
     let_served_clients_leave();
-    check_logged_once("all 20 connections of channel.maxConnections are taken",
-                      "there is room for new connections again");
+    check_begin_and_end_logged_once("all 20 connections of channel.maxConnections are taken",
+                                    "there is room for new connections again");
     domt_service_stop(&service);
-    ck_assert_uint_gt(domt_service_profile_count(&service, "accept pauses"), 0);
-    ck_assert_uint_eq(domt_service_profile_count(&service, "spells at most places"), 1);
+    ck_assert_uint_gt(domt_service_count_in_profile(&service, "accept pauses"), 0);
+    ck_assert_uint_eq(domt_service_count_in_profile(&service, "spells at most places"), 1);
 }
 
 #define SOFT 70
@@ -167,7 +167,7 @@ static void limit_descriptors_soft_and_hard(void)
 
 /* More connections are requested than the process may have descriptors. It raises its limit, logs
  * both figures, and always keeps some descriptors, so that the program can still open files. */
-DOMT_TEST(too_few_descriptors_lower_the_most_connections)
+DOMT_TEST(too_few_descriptors_lower_the_limit_of_connections)
 {
     struct rlimit limit;
 
@@ -185,11 +185,11 @@ DOMT_TEST(too_few_descriptors_lower_the_most_connections)
                                         "10000 of channel.maxConnections, because this process may "
                                         "have 150 descriptors") != NULL,
                   "it said: %s", service.error);
-    connect_all_clients(HARD / 2);
-    ck_assert_uint_eq(count_served(&crowd), HARD / 2);
+    connect_all_and_check_some_are_served(HARD / 2);
+    ck_assert_uint_eq(count_served_clients(&crowd), HARD / 2);
     let_served_clients_leave();
     domt_service_stop(&service);
-    ck_assert_uint_eq(domt_service_profile_count(&service, "spells no descriptor"), 0);
+    ck_assert_uint_eq(domt_service_count_in_profile(&service, "spells no descriptor"), 0);
 }
 
 DOMT_SUITE(60)

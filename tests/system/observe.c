@@ -27,7 +27,7 @@ static void gather_arguments_of_web(const char *const settings[], const char *fi
         ck_assert_uint_lt(count, 15);
         all[count++] = *settings;
     }
-    domt_site_arguments(all, ret_arguments, ARGUMENTS_MAX - 2);
+    domt_site_gather_arguments(all, ret_arguments, ARGUMENTS_MAX - 2);
     while (ret_arguments[end] != NULL)
         end++;
     if (file != NULL) {
@@ -61,8 +61,8 @@ int domt_observed_run_with_wrong_setting(domt_observed *observed, const char *co
     return domt_service_wait(&observed->site.service, 10000);
 }
 
-void domt_observed_expect_over_unix(const char *socket_path, const char *path, unsigned status,
-                                    const char *part)
+void domt_observed_expect_answer_over_unix(const char *socket_path, const char *path,
+                                           unsigned status, const char *part)
 {
     struct sockaddr_un to = {.sun_family = AF_UNIX};
     char text[8192];
@@ -84,12 +84,12 @@ void domt_observed_expect_over_unix(const char *socket_path, const char *path, u
     ck_assert_msg(strstr(text, part) != NULL, "%s: no '%s' in: %s", path, part, text);
 }
 
-void domt_observed_run_judge(domt_observed *observed, const char *what,
-                             const char *const settings[], const char *file)
+void domt_observed_run_python_judge(domt_observed *observed, const char *what,
+                                    const char *const settings[], const char *file)
 {
     char line[PATH_MAX];
 
-    if (!domt_are_judges_there("python3"))
+    if (!domt_are_judges_installed("python3"))
         return;
     domt_observed_start_web(observed, settings, file);
     snprintf(line, sizeof line,

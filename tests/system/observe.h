@@ -22,12 +22,12 @@ int domt_observed_run_with_wrong_setting(domt_observed *observed, const char *co
 
 /* Request a path from the port over a Unix socket, and check the status and a part of the
  * answer. */
-void domt_observed_expect_over_unix(const char *socket, const char *path, unsigned status,
-                                    const char *part);
+void domt_observed_expect_answer_over_unix(const char *socket, const char *path, unsigned status,
+                                           const char *part);
 
 /* Start the example web as domt_observed_start_web() does, and run one part of
  * tests/system/observe_judge.py. */
-void domt_observed_run_judge(domt_observed *observed, const char *what,
-                             const char *const settings[], const char *file);
+void domt_observed_run_python_judge(domt_observed *observed, const char *what,
+                                    const char *const settings[], const char *file);
 
 #endif

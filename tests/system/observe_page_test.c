@@ -123,7 +123,7 @@ DOMT_TEST(samples_come_four_times_a_second)
     domt_observed_stop_web(&web);
 }
 
-DOMT_TEST(whoever_comes_first_again_begins_the_ticks_again)
+DOMT_TEST(first_viewer_after_a_pause_begins_the_samples_again)
 {
     domt_observed_start_web(&web, (const char *const[]){"observe.viewersMax=1", NULL}, NULL);
     for (uint32_t i = 0; i < 2; i++) {
@@ -237,11 +237,11 @@ static int listen_at_unix_socket(const char *path, int backlog)
 }
 
 /* Start the example web with its port at a Unix socket, and wait until it is ready. */
-static void start_web_with_port_at(const char *setting)
+static void start_web_with_observation_port_at(const char *setting)
 {
     const char *arguments[64];
 
-    domt_site_arguments((const char *const[]){setting, NULL}, arguments, 64);
+    domt_site_gather_arguments((const char *const[]){setting, NULL}, arguments, 64);
     domt_site_start_by_arguments(&web.site, arguments);
 }
 
@@ -256,12 +256,12 @@ DOMT_TEST(a_unix_socket_is_its_owners_and_goes_with_the_program)
     close(listen_at_unix_socket(path, 0)); /* leaves a socket file without a listener */
     ck_assert_int_eq(chmod(path, 0777), 0);
 
-    start_web_with_port_at(setting);
+    start_web_with_observation_port_at(setting);
     ck_assert_int_eq(stat(path, &status), 0);
     ck_assert_uint_eq(status.st_mode, S_IFSOCK | 0600);
-    domt_observed_expect_over_unix(path, "/health", 200, "ok\n");
-    domt_observed_expect_over_unix(path, "/metrics", 200, "domus_asks_total{thread=\"0\"} ");
-    domt_observed_expect_over_unix(path, "/actors", 200, "thread 0: ");
+    domt_observed_expect_answer_over_unix(path, "/health", 200, "ok\n");
+    domt_observed_expect_answer_over_unix(path, "/metrics", 200, "domus_asks_total{thread=\"0\"} ");
+    domt_observed_expect_answer_over_unix(path, "/actors", 200, "thread 0: ");
     domt_site_stop_program(&web.site);
     ck_assert_int_ne(stat(path, &status), 0);
     snprintf(setting, sizeof setting, "listening observe unix:%s\n", path);
@@ -285,7 +285,7 @@ DOMT_TEST(a_socket_of_another_program_is_left_alone)
     close(other);
 
     /* another program's socket will replace this one while the program runs */
-    start_web_with_port_at(setting);
+    start_web_with_observation_port_at(setting);
     ck_assert_int_eq(unlink(path), 0);
     other = listen_at_unix_socket(path, 4);
     domt_site_stop_program(&web.site);
@@ -424,13 +424,13 @@ DOMT_TEST(bytes_that_are_no_request_are_refused)
 
     domt_observed_start_web(&web, (const char *const[]){NULL}, NULL);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        unsigned status = domt_site_send_request(&web.port, rows[i].request);
+        unsigned status = domt_site_send_raw_request(&web.port, rows[i].request);
         ck_assert_msg(status == rows[i].status, "%s: %u", rows[i].request, status);
     }
     snprintf(text, sizeof text, "GET /%02500d HTTP/1.1\r\nHost: localhost\r\n\r\n", 1);
-    ck_assert_uint_eq(domt_site_send_request(&web.port, text), 414);
+    ck_assert_uint_eq(domt_site_send_raw_request(&web.port, text), 414);
     snprintf(text, sizeof text, "GET / HTTP/1.1\r\nHost: localhost\r\nA: %017000d\r\n\r\n", 1);
-    ck_assert_uint_eq(domt_site_send_request(&web.port, text), 431);
+    ck_assert_uint_eq(domt_site_send_raw_request(&web.port, text), 431);
     domt_site_expect_answer(&web.port, "GET /health", NULL, 200, "ok\n");
     domt_observed_stop_web(&web);
 }

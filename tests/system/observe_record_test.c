@@ -29,10 +29,10 @@ static domt_observed web;
 
 DOMT_TEST(traces_and_cpu_profiles_are_made_one_at_a_time)
 {
-    domt_observed_run_judge(&web, "recordings", (const char *const[]){NULL}, NULL);
+    domt_observed_run_python_judge(&web, "recordings", (const char *const[]){NULL}, NULL);
 }
 
-DOMT_TEST(wrong_wishes_for_recordings_are_refused)
+DOMT_TEST(wrong_requests_for_recordings_are_refused)
 {
     static const struct {
         const char *request;
@@ -71,13 +71,13 @@ DOMT_TEST(wrong_wishes_for_recordings_are_refused)
                  "GET %s HTTP/1.1\r\nHost: localhost:1\r\nSec-Fetch-Site: cross-site\r\n"
                  "Connection: close\r\n\r\n",
                  paths[i]);
-        ck_assert_uint_eq(domt_site_send_request(&web.port, text), 403);
+        ck_assert_uint_eq(domt_site_send_raw_request(&web.port, text), 403);
     }
     domt_site_expect_answer(&web.port, "GET /profile", NULL, 200, "\"level\":\"counters\"");
     domt_observed_stop_web(&web);
 }
 
-static int send_request(const char *path)
+static int connect_and_send_get(const char *path)
 {
     int fd = domt_connect_to_port(web.port.web);
     char text[256];
@@ -102,7 +102,8 @@ DOMT_TEST(nothing_is_recorded_for_viewers_that_are_gone)
 {
     domt_observed_start_web(&web, (const char *const[]){NULL}, NULL);
     for (int round = 0; round < 2; round++) {
-        int trace = send_request("/trace?seconds=60"), cpu = send_request("/profile?cpu=60s");
+        int trace = connect_and_send_get("/trace?seconds=60"),
+            cpu = connect_and_send_get("/profile?cpu=60s");
 
         WAIT_FOR(10, is_profile_at_level("spans"));
         WAIT_FOR(10, domt_site_ask(&web.port, "GET /profile?cpu=0", "", NULL) == 409);
@@ -133,8 +134,8 @@ DOMT_TEST(a_stop_does_not_wait_for_recordings)
 
     domt_observed_start_web(&web, (const char *const[]){"profile.level=spans", NULL}, NULL);
     domt_site_expect_answer(&web.site, "GET /json", NULL, 200, "hello");
-    int trace = send_request("/trace?seconds=60"),
-        cpu = send_request("/profile?cpu=60s&format=svg");
+    int trace = connect_and_send_get("/trace?seconds=60"),
+        cpu = connect_and_send_get("/profile?cpu=60s&format=svg");
     WAIT_FOR(10, domt_site_ask(&web.port, "GET /trace", "", NULL) == 409);
     WAIT_FOR(10, domt_site_ask(&web.port, "GET /profile?cpu=0", "", NULL) == 409);
     time_t began = time(NULL);
@@ -157,10 +158,10 @@ DOMT_TEST(a_crowd_that_wants_traces_is_refused)
     int refused = 0;
 
     domt_observed_start_web(&web, (const char *const[]){"observe.viewersMax=300", NULL}, NULL);
-    int first = send_request("/trace?seconds=60");
+    int first = connect_and_send_get("/trace?seconds=60");
     WAIT_FOR(10, is_profile_at_level("spans"));
     for (int i = 0; i < CROWD; i++)
-        fds[i] = send_request("/trace?seconds=60");
+        fds[i] = connect_and_send_get("/trace?seconds=60");
     for (int i = 0; i < CROWD; i++) {
         domt_read_until_text(fds[i], "another viewer\n", text, sizeof text);
         refused += strncmp(text, "HTTP/1.1 409", 12) == 0;

@@ -78,7 +78,7 @@ DOMT_TEST(every_path_answers_get_and_nothing_else)
 
 /* A page of any site could make its own name point to 127.0.0.1, so the port refuses requests whose
  * Host is such a name. */
-DOMT_TEST(names_that_are_not_of_loopback_are_refused)
+DOMT_TEST(hosts_that_are_not_of_loopback_are_refused)
 {
     static const struct {
         const char *fields;
@@ -94,16 +94,16 @@ DOMT_TEST(names_that_are_not_of_loopback_are_refused)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         snprintf(text, sizeof text, "GET /health HTTP/1.1\r\n%sConnection: close\r\n\r\n",
                  rows[i].fields);
-        unsigned status = domt_site_send_request(&web.port, text);
+        unsigned status = domt_site_send_raw_request(&web.port, text);
         ck_assert_msg(status == rows[i].status, "%s: %u", rows[i].fields, status);
     }
-    ck_assert_uint_eq(domt_site_send_request(&web.port, "GET /health HTTP/1.0\r\n\r\n"), 200);
+    ck_assert_uint_eq(domt_site_send_raw_request(&web.port, "GET /health HTTP/1.0\r\n\r\n"), 200);
     domt_observed_stop_web(&web);
 
     domt_observed_start_web(&web, (const char *const[]){"observe.public=true", NULL}, NULL);
     snprintf(text, sizeof text, "GET /health HTTP/1.1\r\n%sConnection: close\r\n\r\n",
              rows[0].fields);
-    ck_assert_uint_eq(domt_site_send_request(&web.port, text), 200);
+    ck_assert_uint_eq(domt_site_send_raw_request(&web.port, text), 200);
     domt_observed_stop_web(&web);
 }
 
@@ -123,42 +123,43 @@ DOMT_TEST(each_counter_of_the_profile_is_a_metric)
     /* all phases share one family, and so do all lengths of stalls */
     size_t counters = sizeof(domus_profile) / sizeof(uint64_t);
     ck_assert_uint_eq(families - others, counters - DOMUS_PHASES + 1 - DOMUS_STALL_LENGTHS - 2 + 1);
-    ck_assert(domt_prometheus_sum_of_name(web.port.body, "domus_behaviour_actors") >= 4);
-    ck_assert(domt_prometheus_sum_of_name(web.port.body, "domus_behaviour_runs_total") >= 1);
+    ck_assert(domt_prometheus_sum_samples_of_name(web.port.body, "domus_behaviour_actors") >= 4);
+    ck_assert(domt_prometheus_sum_samples_of_name(web.port.body, "domus_behaviour_runs_total") >=
+              1);
     ck_assert(strstr(web.port.body, "domus_behaviour_actors{thread=\"0\",behaviour=\"shard\"} "));
-    ck_assert(domt_prometheus_sum_of_name(web.port.body, "domus_accepted_total") == 1);
-    ck_assert(domt_prometheus_sum_of_name(web.port.body, "domus_queued_bytes") >= 0);
-    ck_assert(domt_prometheus_sum_of_name(web.port.body, "domus_stall_seconds_count") >= 0);
-    ck_assert(domt_prometheus_sum_of_name(web.port.body, "domus_memory_used_bytes") > 1e6);
-    double wall = domt_prometheus_sum_of_name(web.port.body, "domus_wall_seconds_total");
-    double phases = domt_prometheus_sum_of_name(web.port.body, "domus_phase_seconds_total");
+    ck_assert(domt_prometheus_sum_samples_of_name(web.port.body, "domus_accepted_total") == 1);
+    ck_assert(domt_prometheus_sum_samples_of_name(web.port.body, "domus_queued_bytes") >= 0);
+    ck_assert(domt_prometheus_sum_samples_of_name(web.port.body, "domus_stall_seconds_count") >= 0);
+    ck_assert(domt_prometheus_sum_samples_of_name(web.port.body, "domus_memory_used_bytes") > 1e6);
+    double wall = domt_prometheus_sum_samples_of_name(web.port.body, "domus_wall_seconds_total");
+    double phases = domt_prometheus_sum_samples_of_name(web.port.body, "domus_phase_seconds_total");
     ck_assert(wall > 0 && phases > wall * 0.99 && phases < wall * 1.01);
     domt_observed_stop_web(&web);
 }
 
-static void judge_web_with_pool(const char *programs, const char *command)
+static void test_web_with_pool_by_command(const char *programs, const char *command)
 {
-    if (!domt_are_judges_there(programs))
+    if (!domt_are_judges_installed(programs))
         return;
-    domt_judges_make_directory(&tree);
+    domt_make_directory_for_judges(&tree);
     start_web_with_pool();
-    domt_run_judge(&tree, &web.port, command);
+    domt_run_judge_command(&tree, &web.port, command);
     domt_observed_stop_web(&web);
     domt_tree_remove_copy(&tree);
 }
 
 DOMT_TEST(promtool_finds_nothing_in_the_metrics)
 {
-    judge_web_with_pool("curl promtool",
-                        "curl -sf $URL/metrics >$T/m || exit 1\n"
-                        "grep -q ^domus_phase_length_seconds_bucket $T/m || exit 2\n"
-                        "promtool check metrics <$T/m >$T/x 2>&1 || exit 1\n! test -s $T/x");
+    test_web_with_pool_by_command(
+        "curl promtool", "curl -sf $URL/metrics >$T/m || exit 1\n"
+                         "grep -q ^domus_phase_length_seconds_bucket $T/m || exit 2\n"
+                         "promtool check metrics <$T/m >$T/x 2>&1 || exit 1\n! test -s $T/x");
 }
 
 /* The reader of Prometheus' own client accepts only what OpenMetrics 1.0 allows. */
 DOMT_TEST(openmetrics_are_read_by_a_strict_reader)
 {
-    judge_web_with_pool(
+    test_web_with_pool_by_command(
         "curl python3",
         "/usr/bin/python3 -c \"import prometheus_client.openmetrics.parser\" 2>$T/x || exit 0\n"
         "curl -sf -D $T/head -H \"Accept: application/openmetrics-text;version=1.0.0,*/*;q=0.1\" "
@@ -187,7 +188,7 @@ DOMT_TEST(openmetrics_are_read_by_a_strict_reader)
 /* A real Prometheus server accepts all metrics, in the format that it requests. */
 DOMT_TEST(prometheus_scrapes_the_port)
 {
-    judge_web_with_pool(
+    test_web_with_pool_by_command(
         "curl prometheus",
         "P=$(/usr/bin/python3 -c \"import socket; s = socket.socket(); "
         "s.bind((\\\"127.0.0.1\\\", 0)); print(s.getsockname()[1])\")\n"
@@ -204,7 +205,7 @@ DOMT_TEST(prometheus_scrapes_the_port)
 
 DOMT_TEST(the_profile_is_json_with_all_that_counts)
 {
-    judge_web_with_pool(
+    test_web_with_pool_by_command(
         "curl python3",
         "curl -sf $URL/profile >$T/text || exit 1\n"
         "/usr/bin/python3 - $T/text <<END\n"
@@ -279,7 +280,7 @@ DOMT_TEST(actors_are_paged_and_filtered)
     domt_observed_stop_web(&web);
 }
 
-DOMT_TEST(a_wrong_port_ends_the_start)
+DOMT_TEST(a_wrong_address_of_the_port_ends_the_start)
 {
     static const struct {
         const char *setting, *said;

@@ -70,21 +70,22 @@ DOMT_TEST(each_key_is_shown_with_its_value_and_origin)
 
 DOMT_TEST(the_configuration_and_the_stalls_are_json)
 {
-    if (!domt_are_judges_there("curl python3"))
+    if (!domt_are_judges_installed("curl python3"))
         return;
-    domt_judges_make_directory(&tree);
+    domt_make_directory_for_judges(&tree);
     domt_observed_start_web(&web, (const char *const[]){NULL}, NULL);
-    domt_run_judge(&tree, &web.port,
-                   "curl -sf $URL/config >$T/text && curl -sf $URL/stalls >$T/stalls || exit 1\n"
-                   "/usr/bin/python3 - $T/text $T/stalls <<END\n"
-                   "import json, sys\n"
-                   "keys = json.load(open(sys.argv[1]))[\"keys\"]\n"
-                   "assert all(set(k) == {\"key\", \"value\", \"origin\"} for k in keys)\n"
-                   "names = [k[\"key\"] for k in keys]\n"
-                   "assert len(names) > 150 and len(set(names)) == len(names)\n"
-                   "assert \"listeners.web.address\" in names and \"web.root\" in names\n"
-                   "assert isinstance(json.load(open(sys.argv[2]))[\"stalls\"], list)\n"
-                   "END\n");
+    domt_run_judge_command(
+        &tree, &web.port,
+        "curl -sf $URL/config >$T/text && curl -sf $URL/stalls >$T/stalls || exit 1\n"
+        "/usr/bin/python3 - $T/text $T/stalls <<END\n"
+        "import json, sys\n"
+        "keys = json.load(open(sys.argv[1]))[\"keys\"]\n"
+        "assert all(set(k) == {\"key\", \"value\", \"origin\"} for k in keys)\n"
+        "names = [k[\"key\"] for k in keys]\n"
+        "assert len(names) > 150 and len(set(names)) == len(names)\n"
+        "assert \"listeners.web.address\" in names and \"web.root\" in names\n"
+        "assert isinstance(json.load(open(sys.argv[2]))[\"stalls\"], list)\n"
+        "END\n");
     domt_observed_stop_web(&web);
     domt_tree_remove_copy(&tree);
 }
@@ -131,7 +132,7 @@ DOMT_TEST(live_keys_change_over_the_port)
     domt_observed_stop_web(&web);
 }
 
-DOMT_TEST(nothing_changes_without_leave_or_for_another_site)
+DOMT_TEST(keys_do_not_change_without_leave_or_for_another_site)
 {
     static const char request[] = "PUT /config/scheduler.ioRatio HTTP/1.1\r\nHost: localhost\r\n"
                                   "Origin: http://a.example\r\nContent-Length: 2\r\n\r\n70";
@@ -163,7 +164,7 @@ DOMT_TEST(the_log_has_what_the_program_has_written)
     domt_observed_stop_web(&web);
 }
 
-DOMT_TEST(the_level_of_the_configuration_holds_at_the_start)
+DOMT_TEST(the_log_level_of_the_configuration_holds_at_the_start)
 {
     domt_observed_start_web(&web, (const char *const[]){"log.level=warning", NULL}, NULL);
     expect_answer_of_port("GET /config",
@@ -173,7 +174,7 @@ DOMT_TEST(the_level_of_the_configuration_holds_at_the_start)
 
 /* The port goes on while the program drains, and a viewer receives the end; but no viewer keeps the
  * program from ending, whether it reads or not. */
-DOMT_TEST(followers_see_the_end_of_the_program_and_do_not_put_it_off)
+DOMT_TEST(followers_of_the_log_see_its_end_and_do_not_delay_it)
 {
     int fds[4];
 
@@ -201,7 +202,7 @@ DOMT_TEST(followers_see_the_end_of_the_program_and_do_not_put_it_off)
 
 /* --- the level of measuring ------------------------------------------------------------------- */
 
-DOMT_TEST(the_level_is_changed_by_its_word)
+DOMT_TEST(the_profile_level_is_changed_by_its_word)
 {
     static const struct {
         const char *request;
@@ -269,7 +270,7 @@ DOMT_TEST(pages_of_other_sites_change_nothing)
                  "POST /profile?level=%s HTTP/1.1\r\nHost: localhost:1\r\n%s"
                  "Content-Length: 0\r\nConnection: close\r\n\r\n",
                  level, rows[i].fields);
-        unsigned status = domt_site_send_request(&web.port, answer);
+        unsigned status = domt_site_send_raw_request(&web.port, answer);
         ck_assert_msg(status == rows[i].status, "%s: %u", rows[i].fields, status);
         domt_site_expect_answer(&web.port, "GET /profile", NULL, 200, "\"level\":\"counters\"");
     }
@@ -279,16 +280,16 @@ DOMT_TEST(pages_of_other_sites_change_nothing)
                  "GET %s HTTP/1.1\r\nHost: localhost:1\r\nSec-Fetch-Site: cross-site\r\n"
                  "Connection: close\r\n\r\n",
                  paths[i]);
-        ck_assert_uint_eq(domt_site_send_request(&web.port, answer), 403);
+        ck_assert_uint_eq(domt_site_send_raw_request(&web.port, answer), 403);
     }
     /* a request without Host cannot come from a page of this port */
-    ck_assert_uint_eq(domt_site_send_request(&web.port, "POST /profile?level=spans HTTP/1.0\r\n"
-                                                        "Origin: http://\r\n\r\n"),
+    ck_assert_uint_eq(domt_site_send_raw_request(&web.port, "POST /profile?level=spans HTTP/1.0\r\n"
+                                                            "Origin: http://\r\n\r\n"),
                       403);
     domt_observed_stop_web(&web);
 }
 
-static uint64_t number_behind_name(const char *name)
+static uint64_t number_behind_name_in_body(const char *name)
 {
     const char *at = strstr(web.port.body, name);
 
@@ -301,14 +302,14 @@ DOMT_TEST(the_profile_says_of_what_program_and_moment_it_is)
     domt_observed_start_web(&web, (const char *const[]){NULL}, NULL);
     domt_site_expect_answer(&web.port, "GET /profile", NULL, 200,
                             "\"program\":\"web\",\"version\":\"0.");
-    uint64_t first_ns = number_behind_name("{\"now_ns\":"),
-             up_ns = number_behind_name("\"uptime_ns\":");
-    ck_assert_int_eq((int64_t)number_behind_name("\"pid\":"), web.site.service.pid);
+    uint64_t first_ns = number_behind_name_in_body("{\"now_ns\":"),
+             up_ns = number_behind_name_in_body("\"uptime_ns\":");
+    ck_assert_int_eq((int64_t)number_behind_name_in_body("\"pid\":"), web.site.service.pid);
     domt_site_expect_answer(&web.port, "GET /profile", NULL, 200, NULL);
-    ck_assert_uint_gt(number_behind_name("{\"now_ns\":"), first_ns);
-    ck_assert_uint_lt(number_behind_name("\"uptime_ns\":"), 60000000000u);
-    ck_assert_uint_eq(number_behind_name("\"uptime_ns\":") - up_ns,
-                      number_behind_name("{\"now_ns\":") - first_ns);
+    ck_assert_uint_gt(number_behind_name_in_body("{\"now_ns\":"), first_ns);
+    ck_assert_uint_lt(number_behind_name_in_body("\"uptime_ns\":"), 60000000000u);
+    ck_assert_uint_eq(number_behind_name_in_body("\"uptime_ns\":") - up_ns,
+                      number_behind_name_in_body("{\"now_ns\":") - first_ns);
     domt_observed_stop_web(&web);
 }
 
@@ -316,12 +317,12 @@ DOMT_TEST(the_profile_says_of_what_program_and_moment_it_is)
 
 DOMT_TEST(histograms_of_json_and_of_metrics_are_the_same)
 {
-    domt_observed_run_judge(&web, "histograms", (const char *const[]){NULL}, NULL);
+    domt_observed_run_python_judge(&web, "histograms", (const char *const[]){NULL}, NULL);
 }
 
 DOMT_TEST(listeners_count_their_connections)
 {
-    domt_observed_run_judge(
+    domt_observed_run_python_judge(
         &web, "listeners",
         (const char *const[]){"channel.maxConnections=16", "channel.maxPerLoopback=50%", NULL},
         NULL);
@@ -337,8 +338,8 @@ DOMT_TEST(dashboard_for_grafana_names_metrics_that_there_are)
     domt_tree_make(&copy);
     domt_tree_write(&copy, "pools.yaml", "pools: [{name: work, runners: 1}]\n");
     snprintf(path, sizeof path, "%s/pools.yaml", copy.root);
-    domt_observed_run_judge(&web, "dashboard",
-                            (const char *const[]){"profile.level=histograms", NULL}, path);
+    domt_observed_run_python_judge(&web, "dashboard",
+                                   (const char *const[]){"profile.level=histograms", NULL}, path);
     domt_tree_remove_copy(&copy);
 }
 

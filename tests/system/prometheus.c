@@ -58,7 +58,7 @@ static void read_type_line(struct reader *reader, const char *line)
 }
 
 /* Check and skip the labels that stand behind the name of a sample, if any: {label="value",...}. */
-static const char *skip_labels(const char *line, const char *at)
+static const char *check_and_skip_labels(const char *line, const char *at)
 {
     if (*at != '{')
         return at;
@@ -88,7 +88,7 @@ static void read_sample_line(struct reader *reader, const char *line)
         is_ours = is_ours || (strncmp(name, reader->family, length) == 0 &&
                               strcmp(name + length, suffixes[i]) == 0);
     ck_assert_msg(reader->families > 0 && is_ours, "of another family: %s", line);
-    const char *value = skip_labels(line, line + strlen(name));
+    const char *value = check_and_skip_labels(line, line + strlen(name));
     ck_assert_msg(value[0] == ' ' && value[1] != ' ', "no value: %s", line);
     ck_assert_msg(strtod(value + 1, &end) >= 0 && end != value + 1 && *end == '\0',
                   "a wrong value: %s", line);
@@ -123,7 +123,7 @@ uint32_t domt_prometheus_check_text(const char *text)
     return reader.families;
 }
 
-double domt_prometheus_sum_of_name(const char *text, const char *name)
+double domt_prometheus_sum_samples_of_name(const char *text, const char *name)
 {
     size_t length = strlen(name);
     double sum = -1;

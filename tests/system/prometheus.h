@@ -9,6 +9,6 @@
 uint32_t domt_prometheus_check_text(const char *text);
 
 /* Returns the sum of all samples of a name, whatever their labels are; -1 if there is none. */
-double domt_prometheus_sum_of_name(const char *text, const char *name);
+double domt_prometheus_sum_samples_of_name(const char *text, const char *name);
 
 #endif

@@ -198,7 +198,7 @@ void domt_resp_compare_replies(int fd, int redis, const char *const commands[])
     }
 }
 
-void domt_resp_compare_with_redis(int fd, const char *const commands[])
+void domt_resp_compare_with_new_redis(int fd, const char *const commands[])
 {
     uint16_t port;
     pid_t pid;

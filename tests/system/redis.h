@@ -39,6 +39,6 @@ void domt_resp_expect_trace(int fd, const char *words, const char *reply);
 /* Check that each of these commands, up to a NULL, gets the same reply from both servers; the
  * second function starts a redis-server for that, unless it is not installed. */
 void domt_resp_compare_replies(int fd, int redis, const char *const commands[]);
-void domt_resp_compare_with_redis(int fd, const char *const commands[]);
+void domt_resp_compare_with_new_redis(int fd, const char *const commands[]);
 
 #endif

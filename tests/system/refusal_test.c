@@ -58,7 +58,7 @@ static void deny_call_in_service(void)
 
 /* Containers refuse io_uring with EPERM or ENOSYS: either all of its calls or only the later
  * ones. */
-DOMT_TEST(a_seccomp_filter_is_named)
+DOMT_TEST(a_seccomp_filter_that_refuses_io_uring_is_named)
 {
     static const int errors[] = {EPERM, ENOSYS};
     static const long calls[] = {SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register};
@@ -118,7 +118,7 @@ DOMT_TEST(where_io_uring_is_refused_epoll_serves_and_that_is_said_once)
     ck_assert_ptr_nonnull(strstr(service.error, "thread (io_uring)"));
 }
 
-static void become_nobody(void)
+static void become_nobody_with_little_locked_memory(void)
 {
     const struct rlimit limit = {16 * 1024, 16 * 1024};
 
@@ -137,7 +137,7 @@ DOMT_TEST(too_little_locked_memory_is_told_in_numbers)
         fprintf(stderr, "not root: cannot become nobody; skipped\n");
         return;
     }
-    service.prepare = become_nobody;
+    service.prepare = become_nobody_with_little_locked_memory;
     domt_service_spawn(&service, arguments);
     expect_end_without_listener(1);
     expect_one_line_on_stderr();
@@ -205,7 +205,7 @@ DOMT_TEST(all_errors_of_a_configuration_are_told_and_nothing_starts)
     domt_tree_remove_copy(&tree);
 }
 
-DOMT_TEST(wrong_options_are_told)
+DOMT_TEST(wrong_command_line_options_are_told)
 {
     static const char *const wrong[][4] = {
         {"--config", "/does/not/exist.yaml", NULL},
@@ -259,20 +259,20 @@ DOMT_TEST(a_port_that_is_taken_is_told_in_one_line)
 
 static domt_site site;
 
-static void play_kernel_in_service(const char *kernel)
+static void pretend_kernel_in_service(const char *kernel)
 {
     if (setenv("DOMT_KERNEL", kernel, 1) != 0 || setenv("LD_PRELOAD", PRELOAD, 1) != 0)
         _exit(126);
 }
 
-static void play_kernel_6_1(void)
+static void pretend_kernel_6_1(void)
 {
-    play_kernel_in_service("6.1");
+    pretend_kernel_in_service("6.1");
 }
 
-static void play_kernel_5_10(void)
+static void pretend_kernel_5_10(void)
 {
-    play_kernel_in_service("5.10");
+    pretend_kernel_in_service("5.10");
 }
 
 /* Returns whether the library that plays an older kernel can be preloaded: not under a sanitizer,
@@ -300,7 +300,7 @@ DOMT_TEST(calls_newer_than_linux_6_1_are_refused)
     pid_t child = fork();
     ck_assert_int_ge(child, 0);
     if (child == 0) {
-        play_kernel_6_1();
+        pretend_kernel_6_1();
         execl(program, program, NULL);
         _exit(127);
     }
@@ -333,7 +333,7 @@ DOMT_TEST(linux_6_1_has_all_that_a_ring_needs)
 {
     if (!may_preload_older_kernel())
         return;
-    site.service.prepare = play_kernel_6_1;
+    site.service.prepare = pretend_kernel_6_1;
     check_site_is_served();
     ck_assert_msg(strstr(site.service.error, "thread (io_uring)") != NULL, "%s",
                   site.service.error);
@@ -344,7 +344,7 @@ DOMT_TEST(an_older_kernel_gets_epoll_and_one_line)
 {
     if (!may_preload_older_kernel())
         return;
-    site.service.prepare = play_kernel_5_10;
+    site.service.prepare = pretend_kernel_5_10;
     check_site_is_served();
     const char *line = strstr(site.service.error, "epoll is used");
     ck_assert_msg(line != NULL, "%s", site.service.error);
@@ -378,7 +378,7 @@ DOMT_TEST(the_tests_of_the_ring_pass_on_linux_6_1)
         pid_t child = fork();
         ck_assert_int_ge(child, 0);
         if (child == 0) {
-            play_kernel_6_1();
+            pretend_kernel_6_1();
             unsetenv("DOMT_LONG");
             execl(path, path, NULL);
             _exit(127);

@@ -14,10 +14,10 @@
 
 char domt_secure_output[65536];
 
-bool domt_secure_is_possible(const char *programs)
+bool domt_secure_are_programs_installed(const char *programs)
 {
-    return domt_are_judges_there("openssl") &&
-           (programs[0] == '\0' || domt_are_judges_there(programs));
+    return domt_are_judges_installed("openssl") &&
+           (programs[0] == '\0' || domt_are_judges_installed(programs));
 }
 
 int domt_secure_run_command(const domt_secure *secure, const char *command)
@@ -38,7 +38,7 @@ int domt_secure_run_command(const domt_secure *secure, const char *command)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-void domt_secure_run_command_well(const domt_secure *secure, const char *command)
+void domt_secure_expect_command_succeeds(const domt_secure *secure, const char *command)
 {
     int status = domt_secure_run_command(secure, command);
 
@@ -56,7 +56,7 @@ void domt_secure_issue_certificate(const domt_secure *secure, const char *name, 
                    "-keyout $T/new.key -out $T/new.pem && mv $T/new.key $T/%s.key && "
                    "mv $T/new.pem $T/%s.pem",
                    name, names, name, name);
-    domt_secure_run_command_well(secure, command);
+    domt_secure_expect_command_succeeds(secure, command);
 }
 
 void domt_secure_make_authority(domt_secure *secure)
@@ -64,7 +64,7 @@ void domt_secure_make_authority(domt_secure *secure)
     *secure = (domt_secure){.site.web = 0};
     domt_tree_make(&secure->tree);
     domt_tree_write(&secure->tree, "cnf", "[req]\ndistinguished_name=dn\n[dn]\n");
-    domt_secure_run_command_well(
+    domt_secure_expect_command_succeeds(
         secure, "umask 077; openssl req -x509 -config $T/cnf -newkey ec "
                 "-pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=authority "
                 "-addext basicConstraints=critical,CA:TRUE "
@@ -122,7 +122,7 @@ static uint32_t count_part_in_text(const char *text, const char *part)
     return count;
 }
 
-void domt_secure_wait_for_text(domt_secure *secure, const char *text, uint32_t times)
+void domt_secure_wait_until_logged(domt_secure *secure, const char *text, uint32_t times)
 {
     for (uint32_t i = 0; i < 2000; i++) {
         domt_service_read_error(&secure->site.service);

@@ -14,7 +14,7 @@ typedef struct domt_secure {
 
 /* Returns whether openssl and these other programs, separated by spaces, are installed; prints the
  * name of a missing one. */
-bool domt_secure_is_possible(const char *programs);
+bool domt_secure_are_programs_installed(const char *programs);
 
 /* Make the directory, the authority, and a certificate a.pem with its key a.key for localhost
  * and 127.0.0.1. */
@@ -34,10 +34,10 @@ int domt_secure_run_command(const domt_secure *secure, const char *command);
 extern char domt_secure_output[65536];
 
 /* Run a shell command as domt_secure_run_command() does, and check that it succeeds. */
-void domt_secure_run_command_well(const domt_secure *secure, const char *command);
+void domt_secure_expect_command_succeeds(const domt_secure *secure, const char *command);
 
 /* Wait until the service has printed this text to stderr `times` times in all; fails after 20 s. */
-void domt_secure_wait_for_text(domt_secure *secure, const char *text, uint32_t times);
+void domt_secure_wait_until_logged(domt_secure *secure, const char *text, uint32_t times);
 
 /* Stop the site if it runs, and remove the directory. */
 void domt_secure_end_site(domt_secure *secure);

@@ -29,7 +29,7 @@ static bool is_time_over(const domt_crowd *unused)
     return domt_monotonic_ns() >= until_ns;
 }
 
-static void run_crowd_for(uint32_t ms)
+static void run_crowd_for_ms(uint32_t ms)
 {
     until_ns = domt_monotonic_ns() + ms * UINT64_C(1000000);
     (void)domt_crowd_run_until(&crowd, is_time_over, 2 * ms + 1000);
@@ -48,7 +48,7 @@ static void begin_endless_clients(uint32_t count, uint32_t piece_max, bool deaf)
     domt_crowd_connect_clients(&crowd, 0, count);
 }
 
-static void expect_end_within(int status, uint32_t ms_max)
+static void expect_service_ends_within(int status, uint32_t ms_max)
 {
     uint64_t start_ns = domt_monotonic_ns();
     int got = domt_service_wait(&service, 20000);
@@ -65,7 +65,7 @@ DOMT_TEST(an_idle_service_ends_at_once)
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
         domt_service_start(&service, DOMT_ECHO_ARGUMENTS());
         domt_service_signal(&service, signals[i]);
-        expect_end_within(0, DOMT_SCALE(1500, 3000));
+        expect_service_ends_within(0, DOMT_SCALE(1500, 3000));
         domt_service_check_profile(&service);
         ck_assert_ptr_null(strstr(service.error, "drained"));
     }
@@ -86,9 +86,9 @@ DOMT_TEST(who_is_connected_and_silent_gets_a_fin)
         ck_assert_int_eq(recv(fds[i], &byte, 1, 0), 0);
         close(fds[i]);
     }
-    expect_end_within(0, DOMT_SCALE(1500, 3000));
+    expect_service_ends_within(0, DOMT_SCALE(1500, 3000));
     domt_service_check_profile(&service);
-    ck_assert_uint_eq(domt_service_profile_count(&service, "channels reset"), 0);
+    ck_assert_uint_eq(domt_service_count_in_profile(&service, "channels reset"), 0);
 }
 
 /* Each client gets the beginning of what it sent, then FIN and no reset; and the service echoes
@@ -101,10 +101,10 @@ static void check_stop_under_load(uint32_t count, uint32_t piece_max)
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "channel.linger=15s", "--set",
                                                      "shutdown.drainTimeout=20s", ));
     begin_endless_clients(count, piece_max, false);
-    run_crowd_for(300);
+    run_crowd_for_ms(300);
     domt_service_signal(&service, SIGTERM);
     ck_assert(domt_crowd_run_until(&crowd, domt_crowd_all_are_closed, 15000));
-    expect_end_within(0, DOMT_SCALE(2000, 5000));
+    expect_service_ends_within(0, DOMT_SCALE(2000, 5000));
     domt_service_check_profile(&service);
     for (uint32_t i = 0; i < count; i++) {
         const domt_client *client = &crowd.clients[i];
@@ -114,10 +114,10 @@ static void check_stop_under_load(uint32_t count, uint32_t piece_max)
         ck_assert_uint_gt(client->received, 0);
         received += client->received;
     }
-    ck_assert_uint_eq(domt_service_profile_count(&service, "sent bytes"), received);
-    ck_assert_uint_eq(domt_service_profile_count(&service, "received bytes"), received);
-    ck_assert_uint_eq(domt_service_profile_count(&service, "channels reset"), 0);
-    ck_assert_uint_eq(domt_service_profile_count(&service, "channels closed"), count);
+    ck_assert_uint_eq(domt_service_count_in_profile(&service, "sent bytes"), received);
+    ck_assert_uint_eq(domt_service_count_in_profile(&service, "received bytes"), received);
+    ck_assert_uint_eq(domt_service_count_in_profile(&service, "channels reset"), 0);
+    ck_assert_uint_eq(domt_service_count_in_profile(&service, "channels closed"), count);
     domt_crowd_fini(&crowd);
 }
 
@@ -127,7 +127,7 @@ DOMT_TEST(under_load_every_byte_that_was_received_is_echoed_and_then_fin)
     check_stop_under_load(200, 100);
 }
 
-static bool is_all_sent(const domt_crowd *of)
+static bool have_clients_sent_all(const domt_crowd *of)
 {
     for (uint32_t i = 0; i < of->count; i++) {
         if (of->clients[i].sent < of->clients[i].bytes)
@@ -151,17 +151,17 @@ DOMT_TEST(what_had_come_before_the_signal_comes_back)
         crowd.clients[i].stays = true;
     }
     domt_crowd_connect_clients(&crowd, 0, COUNT);
-    ck_assert(domt_crowd_run_until(&crowd, domt_crowd_has_all_back, 15000));
+    ck_assert(domt_crowd_run_until(&crowd, domt_crowd_has_all_echoes, 15000));
     domt_service_signal(&service, SIGSTOP);
     for (uint32_t i = 0; i < COUNT; i++)
         crowd.clients[i].bytes = BYTES;
-    ck_assert(domt_crowd_run_until(&crowd, is_all_sent, 15000));
+    ck_assert(domt_crowd_run_until(&crowd, have_clients_sent_all, 15000));
     domt_service_signal(&service, SIGTERM);
     domt_service_signal(&service, SIGCONT);
     ck_assert(domt_crowd_run_until(&crowd, domt_crowd_all_are_closed, 15000));
     domt_crowd_check_echoes(&crowd);
-    expect_end_within(0, DOMT_SCALE(2000, 5000));
-    ck_assert_uint_eq(domt_service_profile_count(&service, "sent bytes"), COUNT * BYTES);
+    expect_service_ends_within(0, DOMT_SCALE(2000, 5000));
+    ck_assert_uint_eq(domt_service_count_in_profile(&service, "sent bytes"), COUNT * BYTES);
     domt_crowd_fini(&crowd);
 }
 
@@ -171,17 +171,17 @@ DOMT_TEST(who_never_reads_is_reset_when_the_time_is_over)
 
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "shutdown.drainTimeout=400ms", ));
     begin_endless_clients(COUNT, 16384, true);
-    run_crowd_for(700);
+    run_crowd_for_ms(700);
     uint64_t start_ns = domt_monotonic_ns();
     domt_service_signal(&service, SIGTERM);
-    expect_end_within(0, DOMT_SCALE(2000, 5000));
+    expect_service_ends_within(0, DOMT_SCALE(2000, 5000));
     ck_assert_uint_ge(domt_monotonic_ns() - start_ns, UINT64_C(400000000));
     ck_assert_msg(
         strstr(service.error, "5 channels had not drained and were cut, and with them ") != NULL,
         "%s", service.error);
     domt_service_check_profile(&service);
-    ck_assert_uint_eq(domt_service_profile_count(&service, "channels reset"), COUNT);
-    ck_assert_uint_eq(domt_service_profile_count(&service, "channels cut"), COUNT);
+    ck_assert_uint_eq(domt_service_count_in_profile(&service, "channels reset"), COUNT);
+    ck_assert_uint_eq(domt_service_count_in_profile(&service, "channels cut"), COUNT);
     for (int i = 0; i < COUNT; i++) {
         char bytes[65536];
         ssize_t size;
@@ -193,15 +193,15 @@ DOMT_TEST(who_never_reads_is_reset_when_the_time_is_over)
     domt_crowd_fini(&crowd);
 }
 
-DOMT_TEST(a_later_second_signal_ends_it_at_once)
+DOMT_TEST(a_later_second_signal_ends_the_service_at_once)
 {
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS());
     begin_endless_clients(2, 16384, true);
-    run_crowd_for(300);
+    run_crowd_for_ms(300);
     domt_service_signal(&service, SIGTERM);
     domt_sleep_ms(1500);
     domt_service_signal(&service, SIGINT);
-    expect_end_within(128 + SIGINT, DOMT_SCALE(1500, 3000));
+    expect_service_ends_within(128 + SIGINT, DOMT_SCALE(1500, 3000));
     ck_assert_ptr_nonnull(strstr(service.error, "a second signal: ending at once"));
     domt_crowd_fini(&crowd);
 }
@@ -220,17 +220,17 @@ DOMT_TEST(usr1_prints_the_profile_and_changes_nothing)
             domt_sleep_ms(10);
             domt_service_read_error(&service);
             if (strstr(service.error, "\nwall ") != NULL &&
-                domt_service_profile_count(&service, "received bytes") == 10 * (uint64_t)round &&
+                domt_service_count_in_profile(&service, "received bytes") == 10 * (uint64_t)round &&
                 domt_service_phases_fill_wall_time(&service))
                 break;
         }
-        ck_assert_uint_eq(domt_service_profile_count(&service, "received bytes"),
+        ck_assert_uint_eq(domt_service_count_in_profile(&service, "received bytes"),
                           10 * (uint64_t)round);
         domt_service_check_profile(&service);
     }
     close(fd);
     domt_service_stop(&service);
-    ck_assert_uint_eq(domt_service_profile_count(&service, "sent bytes"), 30);
+    ck_assert_uint_eq(domt_service_count_in_profile(&service, "sent bytes"), 30);
 }
 
 /* New connections are refused as soon as the drain has begun. */
@@ -238,13 +238,13 @@ DOMT_TEST(nobody_is_accepted_while_it_drains)
 {
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "shutdown.drainTimeout=2s", ));
     begin_endless_clients(1, 16384, true);
-    run_crowd_for(300);
+    run_crowd_for_ms(300);
     uint64_t begun_ns = domt_monotonic_ns();
     domt_service_signal(&service, SIGTERM);
     while (domt_port_has_listener(service.port))
         domt_sleep_ms(5);
     ck_assert_uint_lt(domt_monotonic_ns() - begun_ns, UINT64_C(1500000000));
-    expect_end_within(0, DOMT_SCALE(4000, 7000));
+    expect_service_ends_within(0, DOMT_SCALE(4000, 7000));
     domt_crowd_fini(&crowd);
 }
 
@@ -338,8 +338,8 @@ DOMT_TEST(a_peer_that_reads_slowly_and_goes_on_sending_gets_every_byte)
     ck_assert_msg(received == SLOW_BYTES, "%u of %u echoed", received, SLOW_BYTES);
     close(fd);
     ck_assert_int_eq(domt_service_wait(&service, 20000), 0);
-    ck_assert_uint_eq(domt_service_profile_count(&service, "channels cut"), 0);
-    ck_assert_uint_eq(domt_service_profile_count(&service, "cut bytes"), 0);
+    ck_assert_uint_eq(domt_service_count_in_profile(&service, "channels cut"), 0);
+    ck_assert_uint_eq(domt_service_count_in_profile(&service, "cut bytes"), 0);
     ck_assert_ptr_null(strstr(service.error, "drained"));
 }
 
@@ -358,7 +358,7 @@ DOMT_TEST(a_peer_that_has_finished_and_reads_slowly_gets_every_byte)
     ck_assert_msg(received == SLOW_BYTES, "%u of %u echoed", received, SLOW_BYTES);
     close(fd);
     ck_assert_int_eq(domt_service_wait(&service, 20000), 0);
-    ck_assert_uint_eq(domt_service_profile_count(&service, "cut bytes"), 0);
+    ck_assert_uint_eq(domt_service_count_in_profile(&service, "cut bytes"), 0);
 }
 
 /* At most `held` peers are served; the others wait, some accepted, most not. */
@@ -388,8 +388,8 @@ static void check_drain_with_waiting_peers(uint32_t held, uint32_t waiting)
     }
     ck_assert_msg(back == held + waiting, "%u of %u were answered", back, held + waiting);
     ck_assert_int_eq(domt_service_wait(&service, 20000), 0);
-    ck_assert_uint_eq(domt_service_profile_count(&service, "accepted"), held + waiting);
-    ck_assert_uint_eq(domt_service_profile_count(&service, "channels cut"), 0);
+    ck_assert_uint_eq(domt_service_count_in_profile(&service, "accepted"), held + waiting);
+    ck_assert_uint_eq(domt_service_count_in_profile(&service, "channels cut"), 0);
 }
 
 DOMT_TEST(peers_that_wait_at_the_most_connections_are_answered)
@@ -419,13 +419,13 @@ DOMT_TEST(peers_that_never_read_are_cut_counted_and_tell_by_the_status)
         missing += SLOW_BYTES - received;
         close(fds[i]);
     }
-    uint64_t cut = domt_service_profile_count(&service, "cut bytes");
+    uint64_t cut = domt_service_count_in_profile(&service, "cut bytes");
     ck_assert_uint_gt(missing, 0);
     ck_assert_msg(missing <= cut, "%llu bytes are missing, %llu were counted",
                   (unsigned long long)missing, (unsigned long long)cut);
     /* the service counts hardly more bytes as cut than are missing */
     ck_assert_uint_le(cut, missing + (uint64_t)DRAIN_COUNT * 65536);
-    ck_assert_uint_eq(domt_service_profile_count(&service, "channels cut"), DRAIN_COUNT);
+    ck_assert_uint_eq(domt_service_count_in_profile(&service, "channels cut"), DRAIN_COUNT);
     char line[128];
     snprintf(line, sizeof line, "5 channels had not drained and were cut, and with them %llu bytes",
              (unsigned long long)cut);

@@ -47,7 +47,8 @@ static void gather_arguments_of_site(const char *const begin[], const char *cons
     ret_arguments[count] = NULL;
 }
 
-void domt_site_arguments(const char *const settings[], const char **ret_arguments, size_t room)
+void domt_site_gather_arguments(const char *const settings[], const char **ret_arguments,
+                                size_t room)
 {
     static const char *const begin[] = {DOMT_BIN_DIR "/web",
                                         "--config",
@@ -59,8 +60,8 @@ void domt_site_arguments(const char *const settings[], const char **ret_argument
     gather_arguments_of_site(begin, settings, ret_arguments, room);
 }
 
-void domt_site_arguments_of_dev_serve(const char *const settings[], const char **ret_arguments,
-                                      size_t room)
+void domt_site_gather_arguments_of_dev_serve(const char *const settings[],
+                                             const char **ret_arguments, size_t room)
 {
     static const char *const begin[] = {"/bin/sh", DOMT_SOURCE_DIR "/dev", "serve", NULL};
 
@@ -97,7 +98,7 @@ void domt_site_start_program(domt_site *site, const char *const settings[])
 {
     const char *arguments[ARGUMENTS_MAX];
 
-    domt_site_arguments(settings, arguments, ARGUMENTS_MAX);
+    domt_site_gather_arguments(settings, arguments, ARGUMENTS_MAX);
     domt_site_start_by_arguments(site, arguments);
 }
 
@@ -155,7 +156,7 @@ unsigned domt_site_ask(domt_site *site, const char *start, const char *fields, c
     return site->status;
 }
 
-unsigned domt_site_send_request(domt_site *site, const char *request)
+unsigned domt_site_send_raw_request(domt_site *site, const char *request)
 {
     int fd = domt_connect_to_port(site->web);
 

@@ -24,14 +24,16 @@ void domt_site_start_program(domt_site *site, const char *const settings[]);
 /* Send SIGTERM, and check that the program ends with status 0 and a consistent profile. */
 void domt_site_stop_program(domt_site *site);
 
-/* Write the arguments with which the site is started, up to a NULL; domt_site_arguments() starts
- * the program itself, the other function `./dev serve` with the program beside the test. `room` is
- * the size of the array. */
-void domt_site_arguments(const char *const settings[], const char **ret_arguments, size_t room);
-void domt_site_arguments_of_dev_serve(const char *const settings[], const char **ret_arguments,
-                                      size_t room);
+/* Write the arguments with which the site is started, up to a NULL; domt_site_gather_arguments()
+ * starts the program itself, the other function `./dev serve` with the program beside the test.
+ * `room` is the size of the array. */
+void domt_site_gather_arguments(const char *const settings[], const char **ret_arguments,
+                                size_t room);
+void domt_site_gather_arguments_of_dev_serve(const char *const settings[],
+                                             const char **ret_arguments, size_t room);
 
-/* Start the site by arguments that domt_site_arguments() or the other function has written. */
+/* Start the site by arguments that domt_site_gather_arguments() or the other function has written.
+ */
 void domt_site_start_by_arguments(domt_site *site, const char *const arguments[]);
 
 /* Returns the port of a listener in the program's output; 0: it was not printed. */
@@ -45,7 +47,7 @@ uint16_t domt_site_await_port(domt_service *service, const char *listener);
 unsigned domt_site_ask(domt_site *site, const char *start, const char *fields, const char *body);
 
 /* Send a complete request, which asks for the end of the connection. Returns the status. */
-unsigned domt_site_send_request(domt_site *site, const char *request);
+unsigned domt_site_send_raw_request(domt_site *site, const char *request);
 
 /* Check that the answer to a request has this status and contains `part` (NULL: any). */
 void domt_site_expect_answer(domt_site *site, const char *start, const char *body, unsigned status,

@@ -135,7 +135,7 @@ static void let_clients_read_all_and_stop(void)
     (void)close(stranger);
     domt_crowd_fini(&crowd);
     domt_service_stop(&service);
-    ck_assert_uint_eq(domt_service_profile_count(&service, "channels reset"), 0);
+    ck_assert_uint_eq(domt_service_count_in_profile(&service, "channels reset"), 0);
 }
 
 DOMT_TEST(the_kernel_holds_no_more_for_a_deaf_reader_than_its_key_says)
@@ -156,7 +156,7 @@ DOMT_TEST(the_kernel_holds_no_more_for_a_deaf_reader_than_its_key_says)
 
 /* Without the limit the kernel lets a send buffer grow up to the last number of net.ipv4.tcp_wmem,
  * which is several MiB. A configured size of the buffer limits it, too. */
-DOMT_TEST(a_send_buffer_of_fixed_size_bounds_it_too)
+DOMT_TEST(a_fixed_send_buffer_bounds_what_the_kernel_holds_too)
 {
     start_service_and_clients(DOMT_ECHO_ARGUMENTS("--set", "channel.socket.unsentMax=0", "--set",
                                                   "channel.socket.sendBuffer=32KiB", ));
@@ -185,7 +185,7 @@ static uint32_t connects_of_a_wave(void)
 
 /* Connections are reset as soon as they are there; then other ones get a message echoed and
  * close. */
-static void run_wave_of_connects(domt_attack_kind kind, const char *what)
+static void make_wave_of_short_connections(domt_attack_kind kind, const char *what)
 {
     domt_attack attacks[CLIENTS] = {0};
     uint32_t count = connects_of_a_wave();
@@ -221,19 +221,19 @@ static void check_waves_leave_nothing(domt_attack_kind kind, const char *what)
     ck_assert(domt_send_and_get_echo(good, "hello"));
     uint32_t descriptors = domt_service_count_descriptors(&service);
 
-    run_wave_of_connects(kind, what);
-    domt_service_wait_until_left_with(&service, 1, descriptors, 20000);
+    make_wave_of_short_connections(kind, what);
+    domt_service_wait_until_counts_fall_to(&service, 1, descriptors, 20000);
     uint64_t rss = domt_service_rss_bytes(&service);
-    run_wave_of_connects(kind, what);
-    domt_service_wait_until_left_with(&service, 1, descriptors, 20000);
+    make_wave_of_short_connections(kind, what);
+    domt_service_wait_until_counts_fall_to(&service, 1, descriptors, 20000);
     if (!DOMT_SANITIZED)
         ck_assert_uint_le(domt_service_rss_bytes(&service), rss + GROWN_MAX);
 
     ck_assert(domt_send_and_get_echo(good, "still here"));
     close(good);
     domt_service_stop(&service);
-    ck_assert_uint_eq(domt_service_profile_count(&service, "channels opened"),
-                      domt_service_profile_count(&service, "channels closed"));
+    ck_assert_uint_eq(domt_service_count_in_profile(&service, "channels opened"),
+                      domt_service_count_in_profile(&service, "channels closed"));
 }
 
 DOMT_TEST(connects_that_are_reset_at_once_leave_nothing)

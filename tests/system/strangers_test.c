@@ -83,7 +83,7 @@ DOMT_TEST(without_a_time_out_silent_connections_keep_everybody_out)
     close(newcomer);
     close_silent_strangers();
     domt_service_stop(&service);
-    ck_assert_uint_eq(domt_service_profile_count(&service, "channels silent"), 0);
+    ck_assert_uint_eq(domt_service_count_in_profile(&service, "channels silent"), 0);
 }
 
 DOMT_TEST(a_newcomer_is_served_after_the_first_byte_time_out)
@@ -110,7 +110,7 @@ DOMT_TEST(a_newcomer_is_served_after_the_first_byte_time_out)
     close(newcomer);
     close_silent_strangers();
     domt_service_stop(&service);
-    ck_assert_uint_ge(domt_service_profile_count(&service, "channels silent"), PLACES);
+    ck_assert_uint_ge(domt_service_count_in_profile(&service, "channels silent"), PLACES);
 }
 
 static void connect_greedy_strangers(void)
@@ -121,7 +121,7 @@ static void connect_greedy_strangers(void)
 
 /* Returns how many of the greedy connections are served. The others are reset, as their sends or
  * receives show. */
-static int count_served_greedy(void)
+static int count_served_greedy_connections(void)
 {
     int count = 0;
 
@@ -145,7 +145,7 @@ DOMT_TEST(without_a_bound_one_address_takes_all_places)
     close(other);
     close_greedy_strangers();
     domt_service_stop(&service);
-    ck_assert_uint_eq(domt_service_profile_count(&service, "refused by address"), 0);
+    ck_assert_uint_eq(domt_service_count_in_profile(&service, "refused by address"), 0);
 }
 
 DOMT_TEST(one_address_cannot_take_all_places)
@@ -157,8 +157,8 @@ DOMT_TEST(one_address_cannot_take_all_places)
         connect_greedy_strangers();
         int other = connect_from_host(3, 10000);
         ck_assert(domt_send_and_get_echo(other, "is there room?"));
-        int served =
-            count_served_greedy(); /* one connection of the last round may still be closing */
+        int served = count_served_greedy_connections(); /* one connection of the last round may
+                                                           still be closing */
         ck_assert(served == SHARE || (round != 0 && served == SHARE - 1));
         close(other);
         /* when the greedy connections are closed, their address can connect again */
@@ -183,7 +183,7 @@ DOMT_TEST(one_address_cannot_take_all_places)
         count_text_in_errors("127.0.0.2 has 5 connections, the most that channel.maxPerLoopback"),
         1);
     domt_service_stop(&service);
-    ck_assert_uint_ge(domt_service_profile_count(&service, "refused by address"),
+    ck_assert_uint_ge(domt_service_count_in_profile(&service, "refused by address"),
                       3 * (GREEDY - SHARE));
 }
 
@@ -207,7 +207,7 @@ static void end_storm_connection(int fd, uint32_t how)
     close(fd);
 }
 
-static uint32_t count_served_of_address(uint8_t host, uint32_t count)
+static uint32_t connect_and_count_served_of_address(uint8_t host, uint32_t count)
 {
     int fds[2 * EACH];
     uint32_t served = 0;
@@ -242,13 +242,13 @@ DOMT_TEST(after_a_storm_each_address_has_its_whole_share)
         uint32_t served = 0;
         for (int tries = 0; tries < 50 && served != EACH; tries++) {
             domt_sleep_ms(100); /* some of the storm's connections may still be closing */
-            served = count_served_of_address(host, 2 * EACH);
+            served = connect_and_count_served_of_address(host, 2 * EACH);
             ck_assert_uint_le(served, EACH);
         }
         ck_assert_uint_eq(served, EACH);
     }
     domt_service_stop(&service);
-    ck_assert_uint_gt(domt_service_profile_count(&service, "refused by address"), 0);
+    ck_assert_uint_gt(domt_service_count_in_profile(&service, "refused by address"), 0);
 }
 
 DOMT_SUITE(100)

@@ -164,7 +164,7 @@ int domt_connect_with_small_buffers(const domt_service *service)
     return fd;
 }
 
-uint64_t domt_protocol_count_start_bytes(const domt_protocol *with)
+uint64_t domt_protocol_bytes_sent_at_start(const domt_protocol *with)
 {
     return strlen(with->ask) + (with == &domt_kv ? 14 + 29 + DOMT_BIG_BYTES + 2 : 0);
 }

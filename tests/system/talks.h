@@ -39,7 +39,7 @@ int domt_protocol_start_and_connect(domt_service *service, const domt_protocol *
 
 /* Returns the number of bytes that domt_protocol_start_and_connect() has sent as the good client.
  */
-uint64_t domt_protocol_count_start_bytes(const domt_protocol *with);
+uint64_t domt_protocol_bytes_sent_at_start(const domt_protocol *with);
 
 /* Returns whether the good client gets its answer. */
 bool domt_is_good_client_answered(int fd, const domt_protocol *with);

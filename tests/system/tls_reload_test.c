@@ -19,15 +19,15 @@ static const char *const nothing[] = {NULL};
 /* Read the serial number of the certificate that the site shows to new connections. */
 static void read_serial_of_site(char serial[128])
 {
-    domt_secure_run_command_well(&secure,
-                                 "true | openssl s_client -connect 127.0.0.1:$WEB 2>/dev/null | "
-                                 "openssl x509 -noout -serial");
+    domt_secure_expect_command_succeeds(
+        &secure, "true | openssl s_client -connect 127.0.0.1:$WEB 2>/dev/null | "
+                 "openssl x509 -noout -serial");
     snprintf(serial, 128, "%.127s", domt_secure_output);
 }
 
 static void read_serial_of_file(char serial[128])
 {
-    domt_secure_run_command_well(&secure, "openssl x509 -noout -serial -in $T/a.pem");
+    domt_secure_expect_command_succeeds(&secure, "openssl x509 -noout -serial -in $T/a.pem");
     snprintf(serial, 128, "%.127s", domt_secure_output);
 }
 
@@ -54,14 +54,14 @@ static void expect_echo_on_held_connection(FILE *held, const char *line)
     ck_assert_int_ge(fprintf(held, "%s\n", line), 0);
     ck_assert_int_eq(fflush(held), 0);
     snprintf(command, sizeof command, "until grep -x %s $T/held; do sleep 0.05; done", line);
-    domt_secure_run_command_well(&secure, command);
+    domt_secure_expect_command_succeeds(&secure, command);
 }
 
 DOMT_TEST(next_connection_gets_the_new_certificate_and_an_open_one_goes_on)
 {
     char before[128], now[128], file[128];
 
-    if (!domt_secure_is_possible(""))
+    if (!domt_secure_are_programs_installed(""))
         return;
     domt_secure_make_authority(&secure);
     domt_secure_start_site(&secure, nothing);
@@ -73,7 +73,7 @@ DOMT_TEST(next_connection_gets_the_new_certificate_and_an_open_one_goes_on)
     read_serial_of_site(now);
     ck_assert_str_eq(before, now); /* no signal was sent, so nothing is read again */
     domt_service_signal(&secure.site.service, SIGHUP);
-    domt_secure_wait_for_text(&secure, "SIGHUP: the files of 4 listeners " READ, 1);
+    domt_secure_wait_until_logged(&secure, "SIGHUP: the files of 4 listeners " READ, 1);
     read_serial_of_site(now);
     read_serial_of_file(file);
     ck_assert_str_eq(now, file);
@@ -83,7 +83,7 @@ DOMT_TEST(next_connection_gets_the_new_certificate_and_an_open_one_goes_on)
     domt_secure_end_site(&secure);
 }
 
-DOMT_TEST(files_that_are_wrong_change_nothing)
+DOMT_TEST(certificate_files_that_are_wrong_change_nothing)
 {
     static const struct {
         const char *command, *said;
@@ -103,62 +103,64 @@ DOMT_TEST(files_that_are_wrong_change_nothing)
     char before[128], now[128], said[PATH_MAX + 256];
     uint32_t kept = 0;
 
-    if (!domt_secure_is_possible(""))
+    if (!domt_secure_are_programs_installed(""))
         return;
     domt_secure_make_authority(&secure);
     domt_secure_issue_certificate(&secure, "b", "DNS:localhost,IP:127.0.0.1");
-    domt_secure_run_command_well(&secure, "cp $T/a.pem $T/good.pem; cp $T/a.key $T/good.key");
+    domt_secure_expect_command_succeeds(&secure,
+                                        "cp $T/a.pem $T/good.pem; cp $T/a.key $T/good.key");
     domt_secure_start_site(&secure, nothing);
     read_serial_of_site(before);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (strncmp(rows[i].command, "chmod", 5) == 0 && geteuid() == 0)
             continue; /* root can read a file without permissions, so this row shows nothing */
-        domt_secure_run_command_well(&secure, rows[i].command);
+        domt_secure_expect_command_succeeds(&secure, rows[i].command);
         domt_service_signal(&secure.site.service, SIGHUP);
         kept += 4;
-        domt_secure_wait_for_text(&secure, KEPT, kept);
+        domt_secure_wait_until_logged(&secure, KEPT, kept);
         snprintf(said, sizeof said, rows[i].said, secure.tree.root);
         ck_assert_msg(strstr(secure.site.service.error, said) != NULL, "%s: %s", rows[i].command,
                       secure.site.service.error);
         read_serial_of_site(now);
         ck_assert_str_eq(before, now);
-        domt_secure_run_command_well(&secure, "rm -rf $T/a.pem $T/a.key; cp $T/good.pem $T/a.pem; "
-                                              "cp $T/good.key $T/a.key");
+        domt_secure_expect_command_succeeds(&secure,
+                                            "rm -rf $T/a.pem $T/a.key; cp $T/good.pem $T/a.pem; "
+                                            "cp $T/good.key $T/a.key");
     }
-    domt_secure_run_command_well(&secure, "cp $T/b.pem $T/a.pem; cp $T/b.key $T/a.key");
+    domt_secure_expect_command_succeeds(&secure, "cp $T/b.pem $T/a.pem; cp $T/b.key $T/a.key");
     domt_service_signal(&secure.site.service, SIGHUP);
-    domt_secure_wait_for_text(&secure, READ, 1);
+    domt_secure_wait_until_logged(&secure, READ, 1);
     read_serial_of_site(now);
     ck_assert_str_ne(before, now);
     domt_secure_end_site(&secure);
 }
 
 /* One listener may have a wrong file while the others use their new files. */
-DOMT_TEST(each_listener_keeps_its_own)
+DOMT_TEST(a_listener_with_a_wrong_file_keeps_its_certificate_alone)
 {
     static const char *const settings[] = {"listeners.kv.tls.certFile=@T@/b.pem",
                                            "listeners.kv.tls.keyFile=@T@/b.key", NULL};
 
-    if (!domt_secure_is_possible(""))
+    if (!domt_secure_are_programs_installed(""))
         return;
     domt_secure_make_authority(&secure);
     domt_secure_issue_certificate(&secure, "b", "DNS:localhost");
     domt_secure_start_site(&secure, settings);
-    domt_secure_run_command_well(&secure, "rm $T/b.key");
+    domt_secure_expect_command_succeeds(&secure, "rm $T/b.key");
     domt_service_signal(&secure.site.service, SIGHUP);
-    domt_secure_wait_for_text(&secure, "SIGHUP: the files of 3 listeners " READ, 1);
-    domt_secure_wait_for_text(&secure, "SIGHUP: listeners.kv.tls.keyFile: ", 1);
-    domt_secure_wait_for_text(&secure, KEPT, 1);
+    domt_secure_wait_until_logged(&secure, "SIGHUP: the files of 3 listeners " READ, 1);
+    domt_secure_wait_until_logged(&secure, "SIGHUP: listeners.kv.tls.keyFile: ", 1);
+    domt_secure_wait_until_logged(&secure, KEPT, 1);
     domt_secure_end_site(&secure);
 }
 
 /* Signals come faster than files are read, while the files change and clients connect. The files
  * are read again one time after the other, and the last time reads the last file. */
-DOMT_TEST(storm_of_signals_is_survived)
+DOMT_TEST(a_storm_of_signals_to_reload_certificates_is_survived)
 {
     char now[128], file[128];
 
-    if (!domt_secure_is_possible("curl"))
+    if (!domt_secure_are_programs_installed("curl"))
         return;
     domt_secure_make_authority(&secure);
     domt_secure_issue_certificate(&secure, "b", "DNS:localhost,IP:127.0.0.1");
@@ -170,7 +172,7 @@ DOMT_TEST(storm_of_signals_is_survived)
              "kill -HUP %d; kill -HUP %d; done; "
              "curl -sSf --cacert $CA https://localhost:$WEB/json >/dev/null || exit 1; done",
              secure.site.service.pid, secure.site.service.pid, secure.site.service.pid);
-    domt_secure_run_command_well(&secure, command);
+    domt_secure_expect_command_succeeds(&secure, command);
     domt_secure_issue_certificate(&secure, "a", "DNS:localhost,IP:127.0.0.1");
     read_serial_of_file(file);
     domt_service_signal(&secure.site.service, SIGHUP);
@@ -187,7 +189,7 @@ DOMT_TEST(storm_of_signals_is_survived)
 /* A stop while files are read again ends the program as usual. */
 DOMT_TEST(stop_in_the_midst_of_a_reload_ends)
 {
-    if (!domt_secure_is_possible(""))
+    if (!domt_secure_are_programs_installed(""))
         return;
     for (int i = 0; i < 3; i++) {
         domt_secure_make_authority(&secure);

@@ -16,43 +16,44 @@ static const char *const nothing[] = {NULL};
 
 #define CURL "curl -sSf --max-time 20 --cacert $CA "
 
-DOMT_TEST(curl_uses_the_site_in_both_versions)
+DOMT_TEST(curl_uses_the_site_in_both_versions_of_tls)
 {
     static const char *const versions[] = {"--tls-max 1.2", "--tlsv1.3"};
     char command[1024];
 
-    if (!domt_secure_is_possible("curl"))
+    if (!domt_secure_are_programs_installed("curl"))
         return;
     domt_secure_make_authority(&secure);
     domt_secure_start_site(&secure, nothing);
-    domt_secure_run_command_well(&secure, "seq 200000 | head -c 1000000 >$T/in");
+    domt_secure_expect_command_succeeds(&secure, "seq 200000 | head -c 1000000 >$T/in");
     for (int i = 0; i < 2; i++) {
         snprintf(command, sizeof command,
                  CURL "%s -w \" %%{http_version} %%{ssl_verify_result}\" "
                       "https://localhost:$WEB/json https://localhost:$WEB/json",
                  versions[i]);
-        domt_secure_run_command_well(&secure, command);
+        domt_secure_expect_command_succeeds(&secure, command);
         ck_assert_msg(strstr(domt_secure_output, "hello") != NULL, "%s", domt_secure_output);
         ck_assert_msg(strstr(domt_secure_output, " 1.1 0") != NULL, "%s", domt_secure_output);
         snprintf(command, sizeof command,
                  CURL "%s -T $T/in -X POST -o $T/out https://localhost:$WEB/echo && "
                       "cmp $T/in $T/out",
                  versions[i]);
-        domt_secure_run_command_well(&secure, command);
+        domt_secure_expect_command_succeeds(&secure, command);
         snprintf(command, sizeof command,
                  CURL "%s -T $T/in -X PUT https://localhost:$WEB/kv/a && " CURL
                       "%s -o $T/out https://localhost:$WEB/kv/a && cmp $T/in $T/out",
                  versions[i], versions[i]);
-        domt_secure_run_command_well(&secure, command);
+        domt_secure_expect_command_succeeds(&secure, command);
         snprintf(
             command, sizeof command,
             CURL "%s -N --max-time 3 https://localhost:$WEB/events | grep -m 1 data:", versions[i]);
-        domt_secure_run_command_well(&secure, command);
+        domt_secure_expect_command_succeeds(&secure, command);
     }
     ck_assert_int_ne(domt_secure_run_command(&secure, "curl -sSf http://localhost:$WEB/json"), 0);
-    domt_secure_run_command_well(&secure, "openssl req -x509 -config $T/cnf -newkey ec -pkeyopt "
-                                          "ec_paramgen_curve:P-256 -nodes -subj /CN=stranger "
-                                          "-keyout $T/other.key -out $T/other.pem");
+    domt_secure_expect_command_succeeds(&secure,
+                                        "openssl req -x509 -config $T/cnf -newkey ec -pkeyopt "
+                                        "ec_paramgen_curve:P-256 -nodes -subj /CN=stranger "
+                                        "-keyout $T/other.key -out $T/other.pem");
     ck_assert_int_eq(domt_secure_run_command(
                          &secure, "curl -sSf --cacert $T/other.pem https://localhost:$WEB/json"),
                      60); /* curl's error 60: the certificate's authority is unknown */
@@ -81,7 +82,7 @@ static void check_forwarded_proto(const char *scheme, const char *const more[3])
 
     domt_secure_make_authority(&secure);
     domt_tree_write(&secure.tree, "up.py", upstream);
-    domt_secure_run_command_well(
+    domt_secure_expect_command_succeeds(
         &secure, "timeout 20 python3 $T/up.py >$T/port 2>/dev/null & "
                  "for i in $(seq 100); do test -s $T/port && break; sleep 0.1; done; "
                  "cat $T/port");
@@ -91,14 +92,14 @@ static void check_forwarded_proto(const char *scheme, const char *const more[3])
     domt_secure_start_site(&secure,
                            (const char *const[]){setting, more[0], more[1], more[2], NULL});
     snprintf(command, sizeof command, CURL "%s://localhost:$WEB/proxy/a", scheme);
-    domt_secure_run_command_well(&secure, command);
+    domt_secure_expect_command_succeeds(&secure, command);
     ck_assert_str_eq(domt_secure_output, scheme);
     domt_secure_end_site(&secure);
 }
 
-DOMT_TEST(a_server_behind_the_site_hears_how_clients_came)
+DOMT_TEST(a_server_behind_the_site_hears_the_scheme_of_clients)
 {
-    if (!domt_secure_is_possible("curl python3"))
+    if (!domt_secure_are_programs_installed("curl python3"))
         return;
     check_forwarded_proto("https", (const char *const[]){NULL, NULL, NULL});
     check_forwarded_proto(
@@ -106,17 +107,17 @@ DOMT_TEST(a_server_behind_the_site_hears_how_clients_came)
                                       "listeners.web.tls.alpn="});
 }
 
-DOMT_TEST(redis_cli_uses_kv)
+DOMT_TEST(redis_cli_uses_kv_over_tls)
 {
-    if (!domt_secure_is_possible("redis-cli"))
+    if (!domt_secure_are_programs_installed("redis-cli"))
         return;
     domt_secure_make_authority(&secure);
     domt_secure_start_site(&secure, nothing);
-    domt_secure_run_command_well(
+    domt_secure_expect_command_succeeds(
         &secure, "R=\"redis-cli --tls --cacert $CA -p $KV\"; $R set a hello && "
                  "test \"$($R get a)\" = hello && test \"$($R -3 -r 50 incr n | tail -1)\" = 50"
                  " && seq 100000 | $R -x set large && test $($R strlen large) = 588895");
-    domt_secure_run_command_well(
+    domt_secure_expect_command_succeeds(
         &secure, "R=\"redis-cli --tls --cacert $CA -p $KV\"; "
                  "seq 10000 | sed \"s/.*/set key& &/\" | $R --pipe | grep \"errors: 0, "
                  "replies: 10000\" && test $($R dbsize) = 10003");
@@ -129,7 +130,7 @@ DOMT_TEST(redis_cli_uses_kv)
 
 DOMT_TEST(s_client_talks_to_echo_and_to_the_rooms)
 {
-    if (!domt_secure_is_possible(""))
+    if (!domt_secure_are_programs_installed(""))
         return;
     domt_secure_make_authority(&secure);
     domt_secure_start_site(&secure, nothing);
@@ -140,15 +141,15 @@ DOMT_TEST(s_client_talks_to_echo_and_to_the_rooms)
                  "(echo hello; sleep 1) | openssl s_client -quiet -no_ign_eof -CAfile $CA "
                  "-verify_return_error -connect 127.0.0.1:%s | grep -x hello",
                  ports[i]);
-        domt_secure_run_command_well(&secure, command);
+        domt_secure_expect_command_succeeds(&secure, command);
     }
     domt_secure_end_site(&secure);
 }
 
 /* The page is loaded over https, and uses a WebSocket over TLS and events. */
-DOMT_TEST(chromium_uses_the_page)
+DOMT_TEST(chromium_uses_the_page_over_tls)
 {
-    if (!domt_secure_is_possible("chromium python3"))
+    if (!domt_secure_are_programs_installed("chromium python3"))
         return;
     domt_secure_make_authority(&secure);
     domt_secure_start_site(&secure,
@@ -222,7 +223,7 @@ DOMT_TEST(wrong_settings_end_the_start_with_key_and_reason)
         {"listeners.kv.tls.minVersion=1.3", "listeners.kv.tls.minVersion: needs certFile"},
     };
 
-    if (!domt_secure_is_possible(""))
+    if (!domt_secure_are_programs_installed(""))
         return;
     domt_secure_make_authority(&secure);
     domt_secure_issue_certificate(&secure, "b", "DNS:b.example");
@@ -235,7 +236,7 @@ DOMT_TEST(wrong_settings_end_the_start_with_key_and_reason)
  * its operator wants to keep secret. */
 DOMT_TEST(program_without_tls_does_not_start)
 {
-    if (!domt_secure_is_possible(""))
+    if (!domt_secure_are_programs_installed(""))
         return;
     domt_secure_make_authority(&secure);
     int status = domt_secure_run_command(
@@ -260,15 +261,16 @@ DOMT_TEST(name_that_is_asked_for_chooses_the_certificate)
     static const char *const settings[] = {"listeners.web.tls.certFile=@T@/a.pem, @T@/b.pem",
                                            "listeners.web.tls.keyFile=@T@/a.key, @T@/b.key", NULL};
 
-    if (!domt_secure_is_possible("curl"))
+    if (!domt_secure_are_programs_installed("curl"))
         return;
     domt_secure_make_authority(&secure);
     domt_secure_issue_certificate(&secure, "b", "DNS:b.example");
     domt_secure_start_site(&secure, settings);
-    domt_secure_run_command_well(&secure, "curl -sSf --cacert $CA https://localhost:$WEB/json");
-    domt_secure_run_command_well(&secure,
-                                 "curl -sSf --cacert $CA --resolve b.example:$WEB:127.0.0.1 "
-                                 "https://b.example:$WEB/json");
+    domt_secure_expect_command_succeeds(&secure,
+                                        "curl -sSf --cacert $CA https://localhost:$WEB/json");
+    domt_secure_expect_command_succeeds(&secure,
+                                        "curl -sSf --cacert $CA --resolve b.example:$WEB:127.0.0.1 "
+                                        "https://b.example:$WEB/json");
     ck_assert_int_eq(domt_secure_run_command(
                          &secure, "curl -sSf --cacert $CA --resolve c.example:$WEB:127.0.0.1 "
                                   "https://c.example:$WEB/json"),
@@ -285,17 +287,17 @@ DOMT_TEST(versions_ciphers_and_protocols_are_as_they_are_set)
         NULL};
 #define CLIENT "true | openssl s_client -CAfile $CA -connect 127.0.0.1:"
 
-    if (!domt_secure_is_possible(""))
+    if (!domt_secure_are_programs_installed(""))
         return;
     domt_secure_make_authority(&secure);
     domt_secure_start_site(&secure, settings);
-    domt_secure_run_command_well(&secure, CLIENT "$WEB | grep TLS_CHACHA20_POLY1305_SHA256");
+    domt_secure_expect_command_succeeds(&secure, CLIENT "$WEB | grep TLS_CHACHA20_POLY1305_SHA256");
     ck_assert_int_ne(domt_secure_run_command(&secure, CLIENT "$WEB -tls1_2"), 0);
     ck_assert_int_ne(domt_secure_run_command(&secure, CLIENT "$WEB -alpn h2"), 0);
-    domt_secure_run_command_well(&secure, CLIENT
-                                 "$WEB -alpn h2,http/1.1 | grep \"ALPN protocol: http/1.1\"");
-    domt_secure_run_command_well(&secure,
-                                 CLIENT "$KV -tls1_2 | grep \"ECDHE-ECDSA-AES128-GCM-SHA256\"");
+    domt_secure_expect_command_succeeds(
+        &secure, CLIENT "$WEB -alpn h2,http/1.1 | grep \"ALPN protocol: http/1.1\"");
+    domt_secure_expect_command_succeeds(&secure, CLIENT
+                                        "$KV -tls1_2 | grep \"ECDHE-ECDSA-AES128-GCM-SHA256\"");
     ck_assert_int_ne(domt_secure_run_command(&secure, CLIENT
                                              "$KV -tls1_2 -cipher ECDHE-ECDSA-AES256-GCM-SHA384"),
                      0);
@@ -308,20 +310,22 @@ DOMT_TEST(clients_show_certificates_when_they_have_to)
                                            "listeners.kv.tls.clientCaFile=@T@/ca.pem",
                                            "listeners.kv.tls.clients=optional", NULL};
 
-    if (!domt_secure_is_possible("curl redis-cli"))
+    if (!domt_secure_are_programs_installed("curl redis-cli"))
         return;
     domt_secure_make_authority(&secure);
     domt_secure_issue_certificate(&secure, "client", "DNS:client.example");
     domt_secure_start_site(&secure, settings);
-    domt_secure_run_command_well(&secure,
-                                 "curl -sSf --cacert $CA --cert $T/client.pem --key $T/client.key "
-                                 "https://localhost:$WEB/json");
+    domt_secure_expect_command_succeeds(
+        &secure, "curl -sSf --cacert $CA --cert $T/client.pem --key $T/client.key "
+                 "https://localhost:$WEB/json");
     ck_assert_int_ne(
         domt_secure_run_command(&secure, "curl -sSf --cacert $CA https://localhost:$WEB/json"), 0);
-    domt_secure_run_command_well(&secure, "redis-cli --tls --cacert $CA -p $KV ping | grep PONG");
-    domt_secure_run_command_well(&secure, "redis-cli --tls --cacert $CA --cert $T/client.pem --key "
-                                          "$T/client.key -p $KV ping | grep PONG");
-    domt_secure_run_command_well(
+    domt_secure_expect_command_succeeds(&secure,
+                                        "redis-cli --tls --cacert $CA -p $KV ping | grep PONG");
+    domt_secure_expect_command_succeeds(&secure,
+                                        "redis-cli --tls --cacert $CA --cert $T/client.pem --key "
+                                        "$T/client.key -p $KV ping | grep PONG");
+    domt_secure_expect_command_succeeds(
         &secure, "openssl req -x509 -config $T/cnf -newkey rsa:2048 -nodes -subj /CN=stranger "
                  "-keyout $T/s.key -out $T/s.pem; ! redis-cli --tls --cacert $CA --cert "
                  "$T/s.pem --key $T/s.key -p $KV ping | grep PONG");
@@ -381,7 +385,7 @@ DOMT_TEST(testssl_finds_nothing_that_is_ours)
 {
     char command[PATH_MAX];
 
-    if (getenv("DOMT_LONG") == NULL || !domt_secure_is_possible("testssl"))
+    if (getenv("DOMT_LONG") == NULL || !domt_secure_are_programs_installed("testssl"))
         return;
     domt_secure_make_authority(&secure);
     domt_secure_start_site(&secure, (const char *const[]){NULL});

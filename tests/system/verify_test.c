@@ -170,7 +170,7 @@ static void send_fin_of_client(connection *one)
 }
 
 /* Do one action of a connection; `reads` lets connections read that otherwise read nothing. */
-static void do_one_action(connection *one, uint64_t now_ns, bool reads)
+static void do_one_action_of_connection(connection *one, uint64_t now_ns, bool reads)
 {
     if (now_ns < one->next_ns)
         return;
@@ -205,7 +205,7 @@ static void let_all_act_until(uint64_t until_ns, bool ends)
                 begin_random_connection(one);
             if (one->fd < 0)
                 continue;
-            do_one_action(one, now_ns, false);
+            do_one_action_of_connection(one, now_ns, false);
             any = any || (one->fd >= 0 && one->reading != READS_NOTHING);
         }
         const struct timespec moment = {.tv_nsec = 100000};
@@ -240,7 +240,7 @@ static void read_rest_of_all(void)
     }
 }
 
-static void play_round_with_drain(void)
+static void run_round_with_drain(void)
 {
     uint64_t start_ns;
 
@@ -256,14 +256,14 @@ static void play_round_with_drain(void)
     let_all_act_until(domt_monotonic_ns() + 2500 * MS_NS, true);
     ck_assert_int_eq(domt_service_wait(&service, 15000), 0);
     read_rest_of_all();
-    cut = domt_service_profile_count(&service, "cut bytes");
+    cut = domt_service_count_in_profile(&service, "cut bytes");
     ck_assert_uint_eq(wrong, 0);
     ck_assert_uint_eq(unkept, 0);
     ck_assert_msg(missing <= cut, "%llu acknowledged bytes are missing, %llu were counted as cut",
                   (unsigned long long)missing, (unsigned long long)cut);
 }
 
-static uint64_t seconds_to_play(void)
+static uint64_t seconds_to_run(void)
 {
     const char *text = getenv("DOMT_LONG");
     uint64_t seconds = text != NULL ? strtoull(text, NULL, 10) : 4;
@@ -275,7 +275,7 @@ DOMT_TEST(every_byte_comes_back_or_was_counted_as_cut)
 {
     const char *text = getenv("DOMT_SEED");
     uint64_t seed = text != NULL ? strtoull(text, NULL, 10) : domt_monotonic_ns();
-    uint64_t until_ns = domt_monotonic_ns() + seconds_to_play() * 1000 * MS_NS;
+    uint64_t until_ns = domt_monotonic_ns() + seconds_to_run() * 1000 * MS_NS;
     uint64_t all_missing = 0;
     uint64_t all_cut = 0;
 
@@ -284,7 +284,7 @@ DOMT_TEST(every_byte_comes_back_or_was_counted_as_cut)
     for (unsigned i = 0; i < 3; i++)
         chance[i] = (unsigned short)(seed >> (16 * i));
     do {
-        play_round_with_drain();
+        run_round_with_drain();
         all_missing += missing;
         all_cut += cut;
         rounds++;

@@ -13,20 +13,20 @@
 static domt_site site;
 static domt_tree tree;
 
-static void judge_web_by_command(const char *programs, const char *command)
+static void test_web_by_command(const char *programs, const char *command)
 {
-    if (!domt_are_judges_there(programs))
+    if (!domt_are_judges_installed(programs))
         return;
-    domt_judges_make_directory(&tree);
+    domt_make_directory_for_judges(&tree);
     domt_site_start_program(&site, (const char *const[]){NULL});
-    domt_run_judge(&tree, &site, command);
+    domt_run_judge_command(&tree, &site, command);
     domt_site_stop_program(&site);
     domt_tree_remove_copy(&tree);
 }
 
 DOMT_TEST(ab_keeps_its_connections)
 {
-    judge_web_by_command(
+    test_web_by_command(
         "ab",
         "for p in static/page.css kv/none; do ab -q -k -n 2000 -c 32 $URL/$p >$T/x || exit 1\n"
         "grep -q \"^Complete requests: *2000$\" $T/x || exit 2\n"
@@ -38,16 +38,16 @@ DOMT_TEST(ab_keeps_its_connections)
 
 DOMT_TEST(wrk_counts_no_error)
 {
-    judge_web_by_command(
-        "wrk", "wrk -t1 -c64 -d500ms $URL/static/page.css >$T/x 2>&1 || wrk -t1 -c64 -d1s "
-               "$URL/static/page.css >$T/x || exit 1\n"
-               "grep -q \" [1-9][0-9]* requests in\" $T/x || exit 2\n"
-               "! grep -qE \"Socket errors|Non-2xx\" $T/x");
+    test_web_by_command("wrk",
+                        "wrk -t1 -c64 -d500ms $URL/static/page.css >$T/x 2>&1 || wrk -t1 -c64 -d1s "
+                        "$URL/static/page.css >$T/x || exit 1\n"
+                        "grep -q \" [1-9][0-9]* requests in\" $T/x || exit 2\n"
+                        "! grep -qE \"Socket errors|Non-2xx\" $T/x");
 }
 
-DOMT_TEST(h2load_pipelines)
+DOMT_TEST(h2load_pipelines_requests_without_failure)
 {
-    judge_web_by_command(
+    test_web_by_command(
         "h2load", "h2load --h1 -n 4000 -c 32 -m 8 $URL/json >$T/x || exit 1\n"
                   "grep -q \" 4000 succeeded, 0 failed, 0 errored, 0 timeout\" $T/x || exit 2\n"
                   "grep -q \"status codes: 4000 2xx\" $T/x");
@@ -55,7 +55,7 @@ DOMT_TEST(h2load_pipelines)
 
 DOMT_TEST(python_reads_what_it_has_written)
 {
-    judge_web_by_command(
+    test_web_by_command(
         "python3",
         "python3 - $URL $IN <<END\n"
         "import http.client, sys\n"
@@ -90,11 +90,11 @@ DOMT_TEST(python_reads_what_it_has_written)
 
 DOMT_TEST(curl_gets_several_ranges)
 {
-    judge_web_by_command("curl",
-                         "curl -fs -r 0-4,10-14 -D $T/h -o $T/b $URL/static/page.css || exit 1\n"
-                         "grep -q \"^HTTP/1.1 206 \" $T/h || exit 2\n"
-                         "grep -q \"^Content-Length: $(wc -c <$T/b)\" $T/h || exit 3\n"
-                         "[ $(grep -c \"^Content-Range: bytes \" $T/b) = 2 ]");
+    test_web_by_command("curl",
+                        "curl -fs -r 0-4,10-14 -D $T/h -o $T/b $URL/static/page.css || exit 1\n"
+                        "grep -q \"^HTTP/1.1 206 \" $T/h || exit 2\n"
+                        "grep -q \"^Content-Length: $(wc -c <$T/b)\" $T/h || exit 3\n"
+                        "[ $(grep -c \"^Content-Range: bytes \" $T/b) = 2 ]");
 }
 
 /* --- grpc ------------------------------------------------------------------------------------- */
@@ -108,7 +108,7 @@ DOMT_TEST(node_calls_methods_of_each_kind)
 {
     static char line[1024];
 
-    if (!domt_are_judges_there("node"))
+    if (!domt_are_judges_installed("node"))
         return;
     domt_service_start(&service,
                        (const char *const[]){DOMT_BIN_DIR "/grpc", "--config",

@@ -29,7 +29,7 @@ static const char *make_letters(size_t size)
     return text;
 }
 
-DOMT_TEST(a_value_is_bounded)
+DOMT_TEST(a_value_of_the_store_is_bounded)
 {
     char text[512];
 
@@ -92,7 +92,7 @@ DOMT_TEST(values_that_have_come_in_part_are_bounded_together)
     domt_site_stop_program(&site);
 }
 
-DOMT_TEST(a_full_store_refuses)
+DOMT_TEST(a_full_store_refuses_values_with_507)
 {
     domt_site_start_program(
         &site, (const char *const[]){"web.kv.maxMemory=1MiB", "web.kv.shards=1", NULL});
@@ -108,7 +108,7 @@ DOMT_TEST(a_full_store_refuses)
     domt_site_stop_program(&site);
 }
 
-DOMT_TEST(a_store_with_a_password_is_closed)
+DOMT_TEST(a_store_with_a_password_refuses_requests_by_http)
 {
     domt_site_start_program(&site, (const char *const[]){"web.kv.password=secret", NULL});
     int kv = domt_connect_to_port(site.kv);
@@ -121,7 +121,7 @@ DOMT_TEST(a_store_with_a_password_is_closed)
     domt_site_stop_program(&site);
 }
 
-DOMT_TEST(a_key_is_bounded)
+DOMT_TEST(a_key_of_the_store_is_bounded)
 {
     char request[1024];
 
@@ -135,7 +135,7 @@ DOMT_TEST(a_key_is_bounded)
 
 /* A body that is announced as too long is refused; a body that turns out to be too long is cut, so
  * that a part is never stored as the whole. */
-DOMT_TEST(an_echo_is_bounded)
+DOMT_TEST(a_body_that_is_echoed_is_bounded)
 {
     char text[4096];
     ssize_t size;
@@ -187,7 +187,7 @@ DOMT_TEST(pages_with_events_are_bounded)
 }
 
 /* A HEAD request takes a place only while it is answered, and its connection goes on. */
-DOMT_TEST(a_head_of_events_takes_no_place)
+DOMT_TEST(a_head_request_for_events_takes_no_place)
 {
     static char text[65536];
 

@@ -5,9 +5,9 @@
 static domt_site site;
 static domt_tree tree;
 
-static void judge_by_command(const char *command)
+static void judge_nginx_by_command(const char *command)
 {
-    domt_run_judge(&tree, &site, command);
+    domt_run_judge_command(&tree, &site, command);
 }
 
 /* --- nginx passes requests on to web ---------------------------------------------------------- */
@@ -22,12 +22,12 @@ static const char before[] =
 
 DOMT_TEST(nginx_as_a_proxy_is_served)
 {
-    if (!domt_are_judges_there("nginx curl"))
+    if (!domt_are_judges_installed("nginx curl"))
         return;
-    domt_judges_make_directory(&tree);
+    domt_make_directory_for_judges(&tree);
     domt_site_start_program(&site, (const char *const[]){NULL});
     domt_nginx_start(&tree, &site, before);
-    judge_by_command(
+    judge_nginx_by_command(
         "for i in whole pieces old; do X=http://x/$i; C=\"curl -sS $N\"\n"
         "for n in 1 2 3 4 5; do $C $X/json | grep -q hello || exit 1; done\n"
         "$C -X POST -T $IN $X/echo | cmp - $IN || exit 2\n"
@@ -60,19 +60,19 @@ static void start_web_and_nginx(void)
 {
     char upstream[PATH_MAX];
 
-    domt_judges_make_directory(&tree);
+    domt_make_directory_for_judges(&tree);
     (void)snprintf(upstream, sizeof upstream, "web.upstream=unix:%s/nginx", tree.root);
     domt_site_start_program(&site, (const char *const[]){upstream, NULL});
     domt_nginx_start(&tree, &site, behind);
-    judge_by_command("cp $IN $T/www/large.bin");
+    judge_nginx_by_command("cp $IN $T/www/large.bin");
 }
 
 DOMT_TEST(nginx_serves_the_client_of_the_site)
 {
-    if (!domt_are_judges_there("nginx curl"))
+    if (!domt_are_judges_installed("nginx curl"))
         return;
     start_web_and_nginx();
-    judge_by_command(
+    judge_nginx_by_command(
         "X=$URL/proxy; C=\"curl -sS\"\n"
         "test \"$($C $X/small.txt)\" = hello || exit 1\n"
         "$C $X/large.bin | cmp - $IN || exit 2\n"
@@ -102,14 +102,14 @@ DOMT_TEST(nginx_serves_the_client_of_the_site)
 
 DOMT_TEST(an_nginx_that_dies_is_seen)
 {
-    if (!domt_are_judges_there("nginx curl"))
+    if (!domt_are_judges_installed("nginx curl"))
         return;
     start_web_and_nginx();
-    judge_by_command(
+    judge_nginx_by_command(
         "curl -sS $URL/proxy/slow/large.bin >$T/got 2>/dev/null & echo $! >$T/curl\n"
         "i=0; until [ -s $T/got ]; do i=$((i + 1)); [ $i -lt 1000 ] || exit 1; sleep 0.01; done");
     domt_nginx_kill();
-    judge_by_command(
+    judge_nginx_by_command(
         "i=0; while kill -0 $(cat $T/curl) 2>/dev/null; do i=$((i + 1)); [ $i -lt 1000 ] || "
         "exit 1; sleep 0.01; done\n"
         "S=$(wc -c <$T/got); test $S -gt 0 && test $S -lt 1000000 || exit 2\n"

@@ -38,12 +38,12 @@ DOMT_TEST(each_part_of_the_page_works_in_a_browser)
 static char text[65536];
 
 /* The script `./dev` is run from another directory, as a user may, and each service answers. */
-DOMT_TEST(dev_serve_serves)
+DOMT_TEST(dev_serve_starts_all_services)
 {
     const char *arguments[ARGUMENTS_MAX];
 
     ck_assert_int_eq(chdir("/"), 0);
-    domt_site_arguments_of_dev_serve((const char *const[]){NULL}, arguments, ARGUMENTS_MAX);
+    domt_site_gather_arguments_of_dev_serve((const char *const[]){NULL}, arguments, ARGUMENTS_MAX);
     domt_site_start_by_arguments(&site, arguments);
     domt_site_expect_answer(&site, "GET /", NULL, 200, "<html");
     domt_site_expect_answer(&site, "PUT /kv/a", "one", 204, NULL);

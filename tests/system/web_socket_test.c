@@ -25,7 +25,7 @@ static const char handshake[] = "GET /socket HTTP/1.1\r\nHost: localhost\r\n" UP
 static domt_site site;
 
 /* Begin a WebSocket on a connection, and wait for the server's answer. */
-static void send_upgrade(int fd, const char *target)
+static void send_upgrade_and_expect_101(int fd, const char *target)
 {
     char text[1024];
 
@@ -40,7 +40,7 @@ static int open_websocket(const char *target)
 {
     int fd = domt_connect_to_port(site.web);
 
-    send_upgrade(fd, target);
+    send_upgrade_and_expect_101(fd, target);
     return fd;
 }
 
@@ -105,7 +105,7 @@ static int join_room_by_lines(const char *room)
 }
 
 /* Start the site, with one guest of each kind in the room garden. */
-static void start_with_two_guests(const char *target, int *ret_ada, int *ret_lines)
+static void start_site_with_two_guests(const char *target, int *ret_ada, int *ret_lines)
 {
     domt_site_start_program(&site, (const char *const[]){NULL});
     *ret_ada = open_websocket(target);
@@ -113,11 +113,11 @@ static void start_with_two_guests(const char *target, int *ret_ada, int *ret_lin
     expect_text_frame(*ret_ada, "I am here");
 }
 
-DOMT_TEST(guests_of_both_doors_hear_each_other)
+DOMT_TEST(guests_by_lines_and_by_websocket_hear_each_other)
 {
     int ada, lines;
 
-    start_with_two_guests("/socket?room=garden&name=ada%20l", &ada, &lines);
+    start_site_with_two_guests("/socket?room=garden&name=ada%20l", &ada, &lines);
     int nameless = open_websocket("/socket");
     send_text_frame(ada, "hello \xc3\xa9");
     ck_assert(domt_does_answer_match_pattern(lines, "ada l: hello \xc3\xa9\n"));
@@ -163,7 +163,7 @@ DOMT_TEST(a_handshake_is_refused_with_a_status)
     /* an ordinary request on the connection comes before the WebSocket's */
     domt_send_text(fd, "GET /json HTTP/1.1\r\nHost: a\r\n\r\n");
     domt_read_until_text(fd, "}\n", site.answer, sizeof site.answer);
-    send_upgrade(fd, "/socket?name=12345678901234567890123456789012");
+    send_upgrade_and_expect_101(fd, "/socket?name=12345678901234567890123456789012");
     send_text_frame(fd, "here");
     expect_text_frame(fd, "12345678901234567890123456789012: here");
     close(fd);
@@ -171,12 +171,12 @@ DOMT_TEST(a_handshake_is_refused_with_a_status)
 }
 
 /* No text can become two lines, and no line can end a browser's connection. */
-DOMT_TEST(texts_and_lines_stay_what_they_are)
+DOMT_TEST(a_text_stays_one_line_and_a_line_stays_a_valid_text)
 {
     char text[TEXT_MAX + 2], line[1024];
     int ada, lines;
 
-    start_with_two_guests("/socket?room=garden&name=a%0Ad%1B", &ada, &lines);
+    start_site_with_two_guests("/socket?room=garden&name=a%0Ad%1B", &ada, &lines);
     send_text_frame(ada, "one\ntwo\r\x1b[2J/join lobby\x7f");
     ck_assert(domt_does_answer_match_pattern(lines, "a d : one two  [2J/join lobby \n"));
     expect_text_frame(ada, "a d : one two  [2J/join lobby ");
@@ -215,7 +215,7 @@ DOMT_TEST(a_browser_that_does_not_read_is_dropped)
     domt_site_start_program(&site, (const char *const[]){"web.rooms.slowBytes=1KiB",
                                                          "channel.socket.sendBuffer=8KiB", NULL});
     int deaf = domt_connect_with_small_buffers(&site.service);
-    send_upgrade(deaf, "/socket");
+    send_upgrade_and_expect_101(deaf, "/socket");
     int good = open_websocket("/socket");
     memset(text, 'x', TEXT_MAX);
     for (int i = 0; i < 1000; i++) {
@@ -231,11 +231,11 @@ DOMT_TEST(a_browser_that_does_not_read_is_dropped)
     ck_assert_int_eq(recv(good, site.answer, 5, MSG_WAITALL), 4);
     close(good);
     domt_site_stop_program(&site);
-    ck_assert_uint_eq(domt_service_profile_count(&site.service, "channels reset"), 1);
+    ck_assert_uint_eq(domt_service_count_in_profile(&site.service, "channels reset"), 1);
 }
 
 /* A refused handshake takes no place in the room, and a guest who leaves frees its place. */
-DOMT_TEST(a_full_room_refuses)
+DOMT_TEST(a_full_room_refuses_a_handshake)
 {
     domt_site_start_program(&site, (const char *const[]){"groups.membersMax=1", NULL});
     int refused = domt_connect_to_port(site.web);

@@ -40,7 +40,7 @@ typedef struct caller {
 } caller;
 
 /* Remove from `text` the whole answers that have come, and count them. */
-static void remove_whole_answers(caller *one)
+static void count_and_remove_whole_answers(caller *one)
 {
     size_t at = 0;
 
@@ -79,7 +79,7 @@ static void *send_batches_until_end(void *context)
         for (one->got = 0; part > 0 && one->got < one->depth && !one->closes;) {
             part = recv(one->fd, one->text + one->size, ROOM - one->size, 0);
             one->size += part > 0 ? (size_t)part : 0;
-            remove_whole_answers(one);
+            count_and_remove_whole_answers(one);
         }
         if (one->closes)
             part = recv(one->fd, one->text + one->size, ROOM - one->size, 0);
@@ -133,7 +133,7 @@ static void check_stop_under_load(const char *backend, uint32_t after_ms)
     }
     ck_assert_uint_gt(closed, 0);
     ck_assert_int_eq(domt_service_wait(&site.service, 20000), 0);
-    ck_assert_uint_eq(domt_service_profile_count(&site.service, "channels cut"), 0);
+    ck_assert_uint_eq(domt_service_count_in_profile(&site.service, "channels cut"), 0);
     free(callers);
 }
 
@@ -183,14 +183,14 @@ static void send_signal_amid_body(void)
     domt_sleep_ms(300);
 }
 
-static void check_service_ended_well(void)
+static void expect_service_drained_and_ended(void)
 {
     ck_assert_int_eq(domt_service_wait(&service, 20000), 0);
-    ck_assert_uint_eq(domt_service_profile_count(&service, "channels cut"), 0);
-    ck_assert_uint_ne(domt_service_profile_count(&service, "answered in drain"), 0);
+    ck_assert_uint_eq(domt_service_count_in_profile(&service, "channels cut"), 0);
+    ck_assert_uint_ne(domt_service_count_in_profile(&service, "answered in drain"), 0);
 }
 
-static void check_body_by_http_1(const char *backend)
+static void check_body_ends_in_drain_by_http_1(const char *backend)
 {
     char text[4096];
     size_t size = 0;
@@ -212,7 +212,7 @@ static void check_body_by_http_1(const char *backend)
     ck_assert_msg(strncmp(text, "HTTP/1.1 204 ", 13) == 0, "%s", text);
     ck_assert_ptr_nonnull(strstr(text, "\r\nConnection: close\r\n"));
     close(fd);
-    check_service_ended_well();
+    expect_service_drained_and_ended();
 }
 
 /* Read frames until the connection ends. Returns one letter for each important frame, in order: an
@@ -236,7 +236,7 @@ static const char *letters_of_frames(domt_h2 *h2)
     return letters;
 }
 
-static void check_body_by_http_2(const char *backend)
+static void check_body_ends_in_drain_by_http_2(const char *backend)
 {
     static domt_h2 h2;
     static domt_h2_bytes bytes;
@@ -257,17 +257,17 @@ static void check_body_by_http_2(const char *backend)
     domt_h2_send(&h2, &bytes);
     ck_assert_str_eq(letters_of_frames(&h2), "gAG");
     domt_h2_close_connection(&h2, false);
-    check_service_ended_well();
+    expect_service_drained_and_ended();
 }
 
-DOMT_TEST(a_body_under_way_may_end)
+DOMT_TEST(a_body_under_way_is_read_to_its_end_in_a_drain)
 {
     static const char *const backends[] = {"uring", "epoll"};
 
     ck_assert_ptr_nonnull(mkdtemp(uploads));
     for (size_t i = 0; i < 2; i++) {
-        check_body_by_http_1(backends[i]);
-        check_body_by_http_2(backends[i]);
+        check_body_ends_in_drain_by_http_1(backends[i]);
+        check_body_ends_in_drain_by_http_2(backends[i]);
     }
     ck_assert_int_eq(rmdir(uploads), 0);
 }

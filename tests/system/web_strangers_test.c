@@ -59,7 +59,7 @@ static void send_fields_of_head(int fd, uint32_t count, uint32_t size)
 }
 
 /* Check that the connection has got one answer, with this status. */
-static void expect_answer_begins(int fd, const char *begin)
+static void expect_one_answer_and_close(int fd, const char *begin)
 {
     char text[512];
     ssize_t size = recv(fd, text, sizeof text - 1, 0);
@@ -87,11 +87,11 @@ DOMT_TEST(heads_that_do_not_end_are_bounded)
     }
     check_good_client_and_memory("heads", good, before, COUNT * MIB / 8);
     for (int i = 0; i < COUNT; i++)
-        expect_answer_begins(fds[i], "HTTP/1.1 408 ");
+        expect_one_answer_and_close(fds[i], "HTTP/1.1 408 ");
     check_good_client_and_memory("afterwards", good, before, COUNT * MIB / 8);
     close(good);
     domt_service_stop(&service);
-    ck_assert_uint_eq(domt_service_profile_count(&service, "channels slow"), COUNT);
+    ck_assert_uint_eq(domt_service_count_in_profile(&service, "channels slow"), COUNT);
 }
 
 DOMT_TEST(heads_that_are_too_large_are_refused)
@@ -107,7 +107,7 @@ DOMT_TEST(heads_that_are_too_large_are_refused)
             send_fields_of_head(fds[i], 40, 1000);
     }
     for (int i = 0; i < COUNT; i++)
-        expect_answer_begins(fds[i], "HTTP/1.1 431 ");
+        expect_one_answer_and_close(fds[i], "HTTP/1.1 431 ");
     check_good_client_and_memory("large heads", good, before, COUNT * MIB / 8);
     close(good);
     domt_service_stop(&service);
@@ -318,9 +318,9 @@ DOMT_TEST(slow_clients_are_ended_and_good_ones_served)
     domt_site_stop_program(&site);
     remove_large_file();
     /* the service counts slow heads and bodies as slow, and peers that do not read as cut */
-    ck_assert_uint_ge(domt_service_profile_count(&site.service, "channels slow"),
+    ck_assert_uint_ge(domt_service_count_in_profile(&site.service, "channels slow"),
                       2 * (uint64_t)count);
-    ck_assert_uint_ge(domt_service_profile_count(&site.service, "channels cut"), count);
+    ck_assert_uint_ge(domt_service_count_in_profile(&site.service, "channels cut"), count);
 }
 
 /* The bytes of a request come one by one, and a head that is too slow is answered with an error in

@@ -118,7 +118,7 @@ DOMT_TEST(an_echo_begins_before_its_body_has_ended)
 
 /* Bytes that are not UTF-8, and a key that has to be escaped, are the same over HTTP and over the
  * port of kv. */
-DOMT_TEST(kv_has_the_same_keys_by_both_doors)
+DOMT_TEST(kv_has_the_same_keys_by_http_and_by_redis_protocol)
 {
     char reply[DOMT_REPLY_MAX];
 
@@ -172,7 +172,7 @@ static int run_with_wrong_setting(const char *setting)
 {
     const char *arguments[64];
 
-    domt_site_arguments((const char *const[]){setting, NULL}, arguments, 64);
+    domt_site_gather_arguments((const char *const[]){setting, NULL}, arguments, 64);
     domt_service_spawn(&site.service, arguments);
     return domt_service_wait(&site.service, 10000);
 }

@@ -74,9 +74,9 @@ static void make_copy_with_small_library(void)
     int status = domt_run_shell(output, sizeof output,
                                 "cd '%s' && mkdir -p include/domus record 2>&1", copy);
     ck_assert_msg(status == 0, "%s", output);
-    domt_tree_plant_text(copy, "small.h", HEADER);
-    domt_tree_plant_text(copy, "small.c", SOURCE);
-    domt_tree_plant_text(copy, "record/grows.abignore", GROWS);
+    domt_tree_append_text_to_file(copy, "small.h", HEADER);
+    domt_tree_append_text_to_file(copy, "small.c", SOURCE);
+    domt_tree_append_text_to_file(copy, "record/grows.abignore", GROWS);
     build_small_library("");
     status = run_check_abi_on_copy("--write");
     ck_assert_msg(status == 0, "%s", output);

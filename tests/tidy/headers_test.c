@@ -69,7 +69,7 @@ static void expect_compilers_refuse_header(const char *text, uint32_t refusals,
     domt_tree_copy_parts(DOMT_SOURCE_DIR, "include", copy);
     ck_assert_int_eq(domt_run_shell(output, sizeof output, "rm '%s'/include/domus/*.h 2>&1", copy),
                      0);
-    domt_tree_plant_text(copy, "include/domus/planted.h", text);
+    domt_tree_append_text_to_file(copy, "include/domus/planted.h", text);
     compile_each_public_header_alone(copy, &report);
     domt_tree_remove_copy(copy);
     ck_assert_msg(report.count == refusals, "%s", report.text);

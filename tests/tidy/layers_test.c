@@ -201,58 +201,60 @@ DOMT_TEST(M1_includes_follow_the_layers)
 
 DOMT_TEST(tidy_sees_include_against_the_layers)
 {
-    domt_tree_check_rule_sees(report_includes_against_layers, "base/planted.c",
-                              "#include \"house/house.h\"\n", "base may not");
-    domt_tree_check_rule_sees(report_includes_against_layers, "house/planted.h",
-                              "#include <io/ring.h>\n", "house may not");
-    domt_tree_check_rule_sees(report_includes_against_layers, "io/planted.c",
-                              "  #  include \"runtime/loop.h\"\n", "io may not");
-    domt_tree_check_rule_sees(report_includes_against_layers, "runtime/planted.c",
-                              "#include \"tests/support/suite.h\"\n", "runtime may not");
-    domt_tree_check_rule_sees(report_includes_against_layers, "config/planted.c",
-                              "#include \"base/check.h\"\n", "config may not");
-    domt_tree_check_rule_sees(report_includes_against_layers, "runtime/planted.c",
-                              "#include \"config/scalar.h\"\n", "runtime may not");
-    domt_tree_check_rule_sees(report_includes_against_layers, "protocols/resp/planted.c",
-                              "#include \"base/check.h\"\n", "protocols may not");
-    domt_tree_check_rule_sees(report_includes_against_layers, "protocols/planted/planted.c",
-                              "#include \"protocols/resp/resp.h\"\n", "protocols may not");
-    domt_tree_check_rule_sees(report_includes_against_layers, "io/planted.c",
-                              "#include \"protocols/resp/resp.h\"\n", "io may not");
-    domt_tree_check_rule_sees(report_includes_against_layers, "include/domus/planted.h",
-                              "#include \"base/check.h\"\n", "include may not");
+    domt_tree_check_rule_sees_offence(report_includes_against_layers, "base/planted.c",
+                                      "#include \"house/house.h\"\n", "base may not");
+    domt_tree_check_rule_sees_offence(report_includes_against_layers, "house/planted.h",
+                                      "#include <io/ring.h>\n", "house may not");
+    domt_tree_check_rule_sees_offence(report_includes_against_layers, "io/planted.c",
+                                      "  #  include \"runtime/loop.h\"\n", "io may not");
+    domt_tree_check_rule_sees_offence(report_includes_against_layers, "runtime/planted.c",
+                                      "#include \"tests/support/suite.h\"\n", "runtime may not");
+    domt_tree_check_rule_sees_offence(report_includes_against_layers, "config/planted.c",
+                                      "#include \"base/check.h\"\n", "config may not");
+    domt_tree_check_rule_sees_offence(report_includes_against_layers, "runtime/planted.c",
+                                      "#include \"config/scalar.h\"\n", "runtime may not");
+    domt_tree_check_rule_sees_offence(report_includes_against_layers, "protocols/resp/planted.c",
+                                      "#include \"base/check.h\"\n", "protocols may not");
+    domt_tree_check_rule_sees_offence(report_includes_against_layers, "protocols/planted/planted.c",
+                                      "#include \"protocols/resp/resp.h\"\n", "protocols may not");
+    domt_tree_check_rule_sees_offence(report_includes_against_layers, "io/planted.c",
+                                      "#include \"protocols/resp/resp.h\"\n", "io may not");
+    domt_tree_check_rule_sees_offence(report_includes_against_layers, "include/domus/planted.h",
+                                      "#include \"base/check.h\"\n", "include may not");
 }
 
 DOMT_TEST(tidy_sees_example_that_includes_internals)
 {
-    domt_tree_check_rule_sees(report_includes_against_layers, "tools/domus/planted.c",
-                              "#include \"base/check.h\"\n", "tools may not include");
-    domt_tree_check_rule_sees(report_includes_against_layers, "tools/domus/planted.c",
-                              "#include \"protocols/observe/rows.h\"\n", "tools may not include");
-    domt_tree_check_rule_sees(report_includes_against_layers, "protocols/observe/doctor/planted.c",
-                              "#include <domus/profile.h>\n", "the doctor may not include");
-    domt_tree_check_rule_sees(report_includes_against_layers, "examples/planted.c",
-                              "#include \"base/check.h\"\n", "examples");
-    domt_tree_check_rule_sees(report_includes_against_layers, "examples/planted.c",
-                              "#include \"helper.h\"\n", "examples");
-    domt_tree_check_rule_sees(report_includes_against_layers, "examples/kv/planted.c",
-                              "#include \"base/check.h\"\n", "examples");
+    domt_tree_check_rule_sees_offence(report_includes_against_layers, "tools/domus/planted.c",
+                                      "#include \"base/check.h\"\n", "tools may not include");
+    domt_tree_check_rule_sees_offence(report_includes_against_layers, "tools/domus/planted.c",
+                                      "#include \"protocols/observe/rows.h\"\n",
+                                      "tools may not include");
+    domt_tree_check_rule_sees_offence(report_includes_against_layers,
+                                      "protocols/observe/doctor/planted.c",
+                                      "#include <domus/profile.h>\n", "the doctor may not include");
+    domt_tree_check_rule_sees_offence(report_includes_against_layers, "examples/planted.c",
+                                      "#include \"base/check.h\"\n", "examples");
+    domt_tree_check_rule_sees_offence(report_includes_against_layers, "examples/planted.c",
+                                      "#include \"helper.h\"\n", "examples");
+    domt_tree_check_rule_sees_offence(report_includes_against_layers, "examples/kv/planted.c",
+                                      "#include \"base/check.h\"\n", "examples");
 }
 
 DOMT_TEST(tidy_sees_foreign_header_outside_its_layer)
 {
-    domt_tree_check_rule_sees(report_includes_against_layers, "house/planted.c",
-                              "#include <liburing.h>\n", "backend table");
-    domt_tree_check_rule_sees(report_includes_against_layers, "io/planted.c",
-                              "#include <pthread.h>\n", "know no threads");
-    domt_tree_check_rule_sees(report_includes_against_layers, "runtime/planted.c",
-                              "#include <yaml.h>\n", "link YAML");
-    domt_tree_check_rule_sees(report_includes_against_layers, "runtime/planted.c",
-                              "#include <domus/yaml.h>\n", "libdomus-config");
-    domt_tree_check_rule_sees(report_includes_against_layers, "io/planted.c",
-                              "#include <domus/resp.h>\n", "libdomus-resp");
-    domt_tree_check_rule_sees(report_includes_against_layers, "base/planted.c",
-                              "#include \"check.h\"\n", "folder/file.h");
+    domt_tree_check_rule_sees_offence(report_includes_against_layers, "house/planted.c",
+                                      "#include <liburing.h>\n", "backend table");
+    domt_tree_check_rule_sees_offence(report_includes_against_layers, "io/planted.c",
+                                      "#include <pthread.h>\n", "know no threads");
+    domt_tree_check_rule_sees_offence(report_includes_against_layers, "runtime/planted.c",
+                                      "#include <yaml.h>\n", "link YAML");
+    domt_tree_check_rule_sees_offence(report_includes_against_layers, "runtime/planted.c",
+                                      "#include <domus/yaml.h>\n", "libdomus-config");
+    domt_tree_check_rule_sees_offence(report_includes_against_layers, "io/planted.c",
+                                      "#include <domus/resp.h>\n", "libdomus-resp");
+    domt_tree_check_rule_sees_offence(report_includes_against_layers, "base/planted.c",
+                                      "#include \"check.h\"\n", "folder/file.h");
 }
 
 /* The rule reports neither an include that is commented out nor one that is allowed. */
@@ -331,18 +333,18 @@ DOMT_TEST(user_code_is_entered_only_by_turns)
 
 DOMT_TEST(tidy_sees_user_call_without_turn)
 {
-    domt_tree_check_rule_sees(report_user_calls_without_turn, "house/planted.c",
-                              "\nvoid f(void)\n{\n    b->on_stop(s, t);\n}\n",
-                              "->on_stop() enters");
-    domt_tree_check_rule_sees(
+    domt_tree_check_rule_sees_offence(report_user_calls_without_turn, "house/planted.c",
+                                      "\nvoid f(void)\n{\n    b->on_stop(s, t);\n}\n",
+                                      "->on_stop() enters");
+    domt_tree_check_rule_sees_offence(
         report_user_calls_without_turn, "io/planted.c",
         "\nvoid g(void)\n{\n    domi_turn_begin(s, t);\n    domi_turn_end(s, 0);\n}\n"
         "\nvoid f(void)\n{\n    on->handle(s, t, p);\n}\n",
         "->handle() enters");
-    domt_tree_check_rule_sees(report_user_calls_without_turn, "io/planted.c",
-                              "\nvoid f(void)\n{\n    b->on_read.handle(s, t, p);\n}\n",
-                              ".handle() enters");
-    domt_tree_check_rule_sees(
+    domt_tree_check_rule_sees_offence(report_user_calls_without_turn, "io/planted.c",
+                                      "\nvoid f(void)\n{\n    b->on_read.handle(s, t, p);\n}\n",
+                                      ".handle() enters");
+    domt_tree_check_rule_sees_offence(
         report_user_calls_without_turn, "house/planted.c",
         "\nvoid f(void)\n{\n    domi_turn_begin(s, t);\n    b->on_stop(s, t);\n}\n",
         "->on_stop() enters");

@@ -201,11 +201,11 @@ DOMT_TEST(each_memory_order_has_a_row)
 
 DOMT_TEST(tidy_sees_memory_order_without_a_row)
 {
-    domt_tree_check_rule_sees(
+    domt_tree_check_rule_sees_offence(
         check_atomic_accesses_of_file, "base/planted.c",
         "int f(atomic_int *a) { return atomic_load_explicit(a, memory_order_relaxed); }\n",
         "`a` with relaxed");
-    domt_tree_check_rule_sees(
+    domt_tree_check_rule_sees_offence(
         check_atomic_accesses_of_file, "io/planted.c",
         "int f(int *a) { return __atomic_load_n(&x[a].b, __ATOMIC_ACQUIRE); }\n",
         "`b` with acquire");

@@ -141,7 +141,7 @@ DOMT_TEST(headers_define_only_names_of_domus)
     HOLDS(NAMES, DOMT_SOURCE_DIR);
     make_copy_of_packaging_files();
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        domt_tree_plant_text(copy, "include/domus/planted.h", texts[i]);
+        domt_tree_append_text_to_file(copy, "include/domus/planted.h", texts[i]);
         SEES(strstr(texts[i], "STRAY = 3") != NULL || texts[i][0] == '#' ? "STRAY" : "stray", NAMES,
              copy);
         HOLDS("rm '%s/include/domus/planted.h' 2>&1", copy);

@@ -385,20 +385,20 @@ DOMT_TEST(each_tag_of_models_and_scripts_resolves)
 
 DOMT_TEST(tidy_sees_tag_that_resolves_nowhere)
 {
-    domt_tree_check_rule_sees(check_tags_of_file, "base/planted.c", "/* as it must (M14). */\n",
-                              "this must");
-    domt_tree_check_rule_sees(check_tags_of_file, "base/planted.c", "/* (contract: The lop) */\n",
-                              "no such heading");
-    domt_tree_check_rule_sees(check_tags_of_file, "base/planted.c", "/* (contract: The loops) */\n",
-                              "no such heading");
-    domt_tree_check_rule_sees(check_tags_of_file, "base/planted.c", "/* decisions/nothing */\n",
-                              "no such page");
-    domt_tree_check_rule_sees(check_tags_of_file, "tests/base/planted.c", "// DESIGN 4\n",
-                              "heading of docs/contract");
-    domt_tree_check_rule_sees(check_tags_of_file, "base/planted.h", "/* (notes: ring) */\n",
-                              "tell it here");
-    domt_tree_check_rule_sees(check_tags_of_file, "base/planted.h", "/* as 003 has it */\n",
-                              "tell it here");
+    domt_tree_check_rule_sees_offence(check_tags_of_file, "base/planted.c",
+                                      "/* as it must (M14). */\n", "this must");
+    domt_tree_check_rule_sees_offence(check_tags_of_file, "base/planted.c",
+                                      "/* (contract: The lop) */\n", "no such heading");
+    domt_tree_check_rule_sees_offence(check_tags_of_file, "base/planted.c",
+                                      "/* (contract: The loops) */\n", "no such heading");
+    domt_tree_check_rule_sees_offence(check_tags_of_file, "base/planted.c",
+                                      "/* decisions/nothing */\n", "no such page");
+    domt_tree_check_rule_sees_offence(check_tags_of_file, "tests/base/planted.c", "// DESIGN 4\n",
+                                      "heading of docs/contract");
+    domt_tree_check_rule_sees_offence(check_tags_of_file, "base/planted.h", "/* (notes: ring) */\n",
+                                      "tell it here");
+    domt_tree_check_rule_sees_offence(check_tags_of_file, "base/planted.h", "/* as 003 has it */\n",
+                                      "tell it here");
 }
 
 DOMT_TEST(tidy_accepts_right_tags_and_plain_numbers)

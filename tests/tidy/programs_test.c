@@ -104,8 +104,8 @@ static void expect_message_of_mutants_check(const char *paragraph, const char *s
 
     domt_tree_copy_parts(DOMT_SOURCE_DIR, "tests/mutants/run tests/base/slab_test.c base/slab.c",
                          copy);
-    domt_tree_plant_text(copy, "base/planted.c", "int a;\nint  b;\nint b;\n");
-    domt_tree_plant_text(copy, "tests/mutants/planted.txt", paragraph);
+    domt_tree_append_text_to_file(copy, "base/planted.c", "int a;\nint  b;\nint b;\n");
+    domt_tree_append_text_to_file(copy, "tests/mutants/planted.txt", paragraph);
     int status = domt_run_shell(output_mutants, sizeof output_mutants,
                                 "'%s/tests/mutants/run' --check", copy);
     domt_tree_remove_copy(copy);

@@ -117,14 +117,14 @@ DOMT_TEST(tidy_sees_a_long_file)
 {
     domt_tree_check_rule_accepts(report_too_long_file, "io/planted.c",
                                  make_text_of_repeated_line("", "\n", FILE_LINES_MAX, ""));
-    domt_tree_check_rule_sees(report_too_long_file, "io/planted.c",
-                              make_text_of_repeated_line("", "\n", FILE_LINES_MAX + 1, ""),
-                              "split");
+    domt_tree_check_rule_sees_offence(report_too_long_file, "io/planted.c",
+                                      make_text_of_repeated_line("", "\n", FILE_LINES_MAX + 1, ""),
+                                      "split");
     domt_tree_check_rule_accepts(report_too_long_file, "examples/planted.c",
                                  make_text_of_repeated_line("", "\n", EXAMPLE_LINES_MAX, ""));
-    domt_tree_check_rule_sees(report_too_long_file, "examples/planted.c",
-                              make_text_of_repeated_line("", "\n", EXAMPLE_LINES_MAX + 1, ""),
-                              "split");
+    domt_tree_check_rule_sees_offence(
+        report_too_long_file, "examples/planted.c",
+        make_text_of_repeated_line("", "\n", EXAMPLE_LINES_MAX + 1, ""), "split");
 }
 
 DOMT_TEST(tidy_sees_a_long_function)
@@ -134,7 +134,7 @@ DOMT_TEST(tidy_sees_a_long_function)
     domt_tree_check_rule_accepts(
         report_too_long_functions, "io/planted.c",
         make_text_of_repeated_line(head, "    a++;\n", FUNCTION_LINES_MAX - 2, "}\n"));
-    domt_tree_check_rule_sees(
+    domt_tree_check_rule_sees_offence(
         report_too_long_functions, "io/planted.c",
         make_text_of_repeated_line(head, "    a++;\n", FUNCTION_LINES_MAX - 1, "}\n"),
         "planted(int a");
@@ -146,9 +146,10 @@ DOMT_TEST(tidy_sees_a_long_line)
                                  make_text_of_repeated_line("", "a", COLUMNS_MAX, "\n"));
     domt_tree_check_rule_accepts(report_too_long_lines, "io/planted.c",
                                  make_text_of_repeated_line("", "\u00e4", COLUMNS_MAX, "\n"));
-    domt_tree_check_rule_sees(report_too_long_lines, "io/planted.c",
-                              make_text_of_repeated_line("", "a", COLUMNS_MAX + 1, "\n"), "column");
-    domt_tree_check_rule_sees(report_too_long_lines, "io/planted.c", "\tint a;\n", "tab");
+    domt_tree_check_rule_sees_offence(report_too_long_lines, "io/planted.c",
+                                      make_text_of_repeated_line("", "a", COLUMNS_MAX + 1, "\n"),
+                                      "column");
+    domt_tree_check_rule_sees_offence(report_too_long_lines, "io/planted.c", "\tint a;\n", "tab");
 }
 
 DOMT_SUITE(60)

@@ -228,7 +228,7 @@ DOMT_TEST(tidy_sees_include_of_higher_storey)
     char copy[DOMT_PATH_MAX];
 
     domt_tree_copy_parts(DOMT_SOURCE_DIR, "house", copy);
-    domt_tree_plant_text(
+    domt_tree_append_text_to_file(
         copy, "house/message/planted.h",
         "/*\n#include \"house/family/life.h\"\n*/\n"
         "#  include \"house/dispatch/loan.h\"\n#include \"house/message/pool.h\"\n");

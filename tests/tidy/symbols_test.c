@@ -175,10 +175,10 @@ DOMT_TEST(tidy_sees_declaration_without_exported_symbol)
     char copy[DOMT_PATH_MAX];
 
     domt_tree_copy_parts(DOMT_SOURCE_DIR, "include", copy);
-    domt_tree_plant_text(copy, "include/domus/config.h",
-                         "DOMUS_API char\n    *domus_nowhere(int);\n");
-    domt_tree_plant_text(copy, "include/domus/yaml.h",
-                         "DOMUS_API extern const int domus_nothing[2];\n");
+    domt_tree_append_text_to_file(copy, "include/domus/config.h",
+                                  "DOMUS_API char\n    *domus_nowhere(int);\n");
+    domt_tree_append_text_to_file(copy, "include/domus/yaml.h",
+                                  "DOMUS_API extern const int domus_nothing[2];\n");
     compare_headers_with_library(copy, NULL, 0, &report);
     compare_headers_with_library(copy, NULL, 1, &other);
     domt_tree_remove_copy(copy);
@@ -197,8 +197,8 @@ DOMT_TEST(tidy_sees_exported_symbol_without_declaration)
     char output[4096];
 
     domt_tree_copy_parts(DOMT_SOURCE_DIR, "include", copy);
-    domt_tree_plant_text(copy, "leak.c",
-                         "int domi_leak(void);\nint domi_leak(void) { return 0; }\n");
+    domt_tree_append_text_to_file(copy, "leak.c",
+                                  "int domi_leak(void);\nint domi_leak(void) { return 0; }\n");
     snprintf(library, sizeof library, "%s/libleak.so", copy);
     int status = domt_run_shell(output, sizeof output, "cc -shared -fPIC -o '%s' '%s/leak.c' 2>&1",
                                 library, copy);
@@ -220,7 +220,7 @@ DOMT_TEST(tidy_sees_symbol_without_prefix)
     char output[4096];
 
     domt_tree_copy_parts(DOMT_SOURCE_DIR, "include", copy);
-    domt_tree_plant_text(copy, "stranger.c", code);
+    domt_tree_append_text_to_file(copy, "stranger.c", code);
     snprintf(archive, sizeof archive, "%s/libstranger.a", copy);
     int status = domt_run_shell(output, sizeof output,
                                 "cd '%s' && cc -c stranger.c 2>&1 && ar rc '%s' stranger.o 2>&1",

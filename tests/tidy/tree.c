@@ -204,7 +204,7 @@ void domt_tree_remove_copy(const char *copy)
                   output);
 }
 
-void domt_tree_plant_text(const char *copy, const char *path, const char *text)
+void domt_tree_append_text_to_file(const char *copy, const char *path, const char *text)
 {
     char full[2 * DOMT_PATH_MAX];
 
@@ -250,13 +250,13 @@ static void count_offences_before_and_after_planting(domt_rule *rule, const char
     after = (domt_report){0};
     copy_file_of_tree(path, copy);
     domt_tree_walk_all_files(copy, rule, &before);
-    domt_tree_plant_text(copy, path, text);
+    domt_tree_append_text_to_file(copy, path, text);
     domt_tree_walk_all_files(copy, rule, &after);
     domt_tree_remove_copy(copy);
 }
 
-void domt_tree_check_rule_sees(domt_rule *rule, const char *path, const char *text,
-                               const char *expected)
+void domt_tree_check_rule_sees_offence(domt_rule *rule, const char *path, const char *text,
+                                       const char *expected)
 {
     count_offences_before_and_after_planting(rule, path, text);
     ck_assert_msg(after.count == before.count + 1, "%u offences, then %u:\n%s", before.count,

@@ -47,12 +47,12 @@ void domt_tree_copy_parts(const char *root, const char *parts, char ret_copy[DOM
 void domt_tree_remove_copy(const char *copy);
 
 /* Append text to the file `path` of a copy; the file is made if it does not exist. */
-void domt_tree_plant_text(const char *copy, const char *path, const char *text);
+void domt_tree_append_text_to_file(const char *copy, const char *path, const char *text);
 
 /* Check that `rule` finds exactly one offence more, with `expected` in its line, after `text` was
  * planted at the end of a copy of `path`. */
-void domt_tree_check_rule_sees(domt_rule *rule, const char *path, const char *text,
-                               const char *expected);
+void domt_tree_check_rule_sees_offence(domt_rule *rule, const char *path, const char *text,
+                                       const char *expected);
 
 /* Check that `rule` finds no further offence after `text` was planted at the end of a copy of
  * `path`. */

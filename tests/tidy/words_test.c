@@ -97,7 +97,7 @@ static const struct banned {
     {"perror", LIBRARIES, "config/main", "text for the caller: the library prints nothing"},
 };
 
-static bool is_path_in_scope(const char *path, enum scope scope)
+static bool is_path_in_scope_of_ban(const char *path, enum scope scope)
 {
     static const char *const libdomus[] = {"base/", "house/", "io/", "runtime/"};
 
@@ -150,7 +150,7 @@ static void report_banned_calls(const domt_source *source, domt_report *report)
 {
     for (size_t i = 0; i < sizeof banned / sizeof banned[0]; i++) {
         const struct banned *ban = &banned[i];
-        if (!is_path_in_scope(source->path, ban->scope) ||
+        if (!is_path_in_scope_of_ban(source->path, ban->scope) ||
             (ban->except != NULL && domt_text_starts_with(source->path, ban->except))) {
             continue;
         }
@@ -173,7 +173,7 @@ static void report_uses_of_streams(const domt_source *source, domt_report *repor
     static const char *const streams[] = {"stdout", "stderr"};
 
     for (size_t i = 0; i < 2; i++) {
-        if (!is_path_in_scope(source->path, LIBRARIES) ||
+        if (!is_path_in_scope_of_ban(source->path, LIBRARIES) ||
             domt_text_starts_with(source->path, "config/main")) {
             continue;
         }
@@ -189,7 +189,7 @@ static void report_uses_of_streams(const domt_source *source, domt_report *repor
  * controls time. */
 static void report_clock_outside_runtime(const domt_source *source, domt_report *report)
 {
-    if (!is_path_in_scope(source->path, LIBDOMUS) ||
+    if (!is_path_in_scope_of_ban(source->path, LIBDOMUS) ||
         domt_text_starts_with(source->path, "base/clock") ||
         domt_text_starts_with(source->path, "runtime/")) {
         return;
@@ -250,38 +250,38 @@ DOMT_TEST(tidy_sees_every_banned_call)
         const char *path = banned[i].scope == EVERYWHERE ? "tests/base/planted.c" : "io/planted.c";
         snprintf(text, sizeof text, "void f(void)\n{\n    %s (x);\n}\n", banned[i].word);
         snprintf(expected, sizeof expected, ":3: %s()", banned[i].word);
-        domt_tree_check_rule_sees(report_banned_calls, path, text, expected);
+        domt_tree_check_rule_sees_offence(report_banned_calls, path, text, expected);
     }
 }
 
 DOMT_TEST(tidy_sees_a_library_that_prints)
 {
-    domt_tree_check_rule_sees(report_uses_of_streams, "config/planted.c",
-                              "int a = fputs(b, stderr);\n", "stderr");
-    domt_tree_check_rule_sees(report_uses_of_streams, "base/planted.c", "FILE *f = stdout;\n",
-                              "stdout");
+    domt_tree_check_rule_sees_offence(report_uses_of_streams, "config/planted.c",
+                                      "int a = fputs(b, stderr);\n", "stderr");
+    domt_tree_check_rule_sees_offence(report_uses_of_streams, "base/planted.c",
+                                      "FILE *f = stdout;\n", "stdout");
 }
 
 DOMT_TEST(tidy_sees_a_clock_outside_runtime)
 {
-    domt_tree_check_rule_sees(report_clock_outside_runtime, "house/planted.c",
-                              "a = domi_clock_now(clock);\n", "now_ns");
+    domt_tree_check_rule_sees_offence(report_clock_outside_runtime, "house/planted.c",
+                                      "a = domi_clock_now(clock);\n", "now_ns");
 }
 
 DOMT_TEST(tidy_sees_promise_in_comment)
 {
-    domt_tree_check_rule_sees(report_promises_in_comments, "io/planted.c",
-                              "/* TO"
-                              "DO: later */\n",
-                              "open an issue");
-    domt_tree_check_rule_sees(report_promises_in_comments, "io/planted.c",
-                              "/* FIX"
-                              "ME */\n",
-                              "open an issue");
-    domt_tree_check_rule_sees(report_promises_in_comments, "bench/planted.c",
-                              "int a; // X"
-                              "XX\n",
-                              "open an issue");
+    domt_tree_check_rule_sees_offence(report_promises_in_comments, "io/planted.c",
+                                      "/* TO"
+                                      "DO: later */\n",
+                                      "open an issue");
+    domt_tree_check_rule_sees_offence(report_promises_in_comments, "io/planted.c",
+                                      "/* FIX"
+                                      "ME */\n",
+                                      "open an issue");
+    domt_tree_check_rule_sees_offence(report_promises_in_comments, "bench/planted.c",
+                                      "int a; // X"
+                                      "XX\n",
+                                      "open an issue");
 }
 
 /* The rules allow banned words in comments, in literals, as members and within longer names, and
@@ -433,10 +433,10 @@ DOMT_TEST(tidy_sees_each_banned_opening)
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        domt_tree_check_rule_sees(check_openings_of_comments, "base/slab.c", rows[i].text,
-                                  rows[i].expected);
-    domt_tree_check_rule_sees(check_openings_of_comments, "tests/base/slab_test.c", rows[0].text,
-                              rows[0].expected);
+        domt_tree_check_rule_sees_offence(check_openings_of_comments, "base/slab.c", rows[i].text,
+                                          rows[i].expected);
+    domt_tree_check_rule_sees_offence(check_openings_of_comments, "tests/base/slab_test.c",
+                                      rows[0].text, rows[0].expected);
     domt_tree_check_rule_accepts(
         check_openings_of_comments, "base/slab.c",
         "\n/* Whatever is freed is poisoned. Often it is not. See the header, too. */\n"

@@ -32,7 +32,7 @@ static void open_server_and_openssl_client(int version)
 static void complete_handshake_with_raw_client(int version)
 {
     open_server_and_openssl_client(version);
-    ck_assert(domt_raw_talk_with_side(&raw, &side));
+    ck_assert(domt_raw_exchange_bytes_with_side(&raw, &side));
     if (version == TLS1_3_VERSION)
         domt_forge_begin_with_keys(&forge, &raw);
 }
@@ -98,7 +98,7 @@ DOMT_TEST(largest_hello_may_come_byte_by_byte)
         domt_side_feed_in_pieces(&side, (char *)hello, size, 1);
         ck_assert_int_eq(side.error, i == 0 ? 0 : -EPROTO);
         if (i == 0)
-            ck_assert(domt_raw_talk_with_side(&raw, &side));
+            ck_assert(domt_raw_exchange_bytes_with_side(&raw, &side));
         free(hello);
         close_server_and_raw_client();
     }
@@ -212,7 +212,7 @@ DOMT_TEST(early_data_is_refused)
     domt_raw_open_client(&raw, &pki, TLS1_3_VERSION, "a.example");
     ck_assert_int_eq(SSL_set_session(raw.ssl, session), 1);
     ck_assert_int_eq(SSL_write_early_data(raw.ssl, "steal\n", 6, &written), 1);
-    ck_assert(domt_raw_talk_with_side(&raw, &side));
+    ck_assert(domt_raw_exchange_bytes_with_side(&raw, &side));
     ck_assert_int_eq(SSL_get_early_data_status(raw.ssl), SSL_EARLY_DATA_REJECTED);
     ck_assert(domt_side_tls_info(&side).resumed);
     ck_assert_uint_eq(side.messages, 0);
@@ -313,7 +313,7 @@ static void check_verdict_on_client_certificate(int version, const char *file, i
 {
     open_server_and_openssl_client(version);
     send_certificate_as_raw_client(file, others);
-    (void)domt_raw_talk_with_side(&raw, &side);
+    (void)domt_raw_exchange_bytes_with_side(&raw, &side);
     ck_assert_msg(side.error == error, "%s: %d %s", file, side.error,
                   domt_side_tls_info(&side).failure);
     if (error != 0) {
@@ -394,7 +394,7 @@ DOMT_TEST(certificate_name_with_nul_matches_no_host)
               *client_tls = domt_make_tls_context(&of_client);
     ck_assert_int_eq(domt_side_open_by_role(&side, server_tls, NULL), 0);
     ck_assert_int_eq(domt_side_open_by_role(&client, client_tls, "a.example"), 0);
-    domt_side_talk_with_other(&client, &side, 0);
+    domt_side_exchange_bytes_with_other(&client, &side, 0);
     ck_assert_int_eq(client.error, -EACCES);
     ck_assert_str_eq(domt_side_tls_info(&client).failure, "hostname mismatch");
     domt_side_close_connection(&client);
@@ -406,7 +406,7 @@ DOMT_TEST(certificate_name_with_nul_matches_no_host)
     require_client_certificates();
     open_server_and_openssl_client(TLS1_3_VERSION);
     send_certificate_as_raw_client("nul", 0);
-    ck_assert(domt_raw_talk_with_side(&raw, &side));
+    ck_assert(domt_raw_exchange_bytes_with_side(&raw, &side));
     ck_assert_int_eq(domus_tls_kit_peer(side.kit, &peer), 0);
     ck_assert_uint_eq(peer.names.size, 0);
     domus_tls_peer_free(&peer);

@@ -28,7 +28,7 @@ static void complete_handshake_with_stage_as_server(int version)
     domus_tls_settings settings = domt_make_server_settings(&pki, "a");
     ck_assert_int_eq(domt_side_open_by_role(&side, domt_make_tls_context(&settings), NULL), 0);
     domt_raw_open_client(&raw, &pki, version, "a.example");
-    ck_assert(domt_raw_talk_with_side(&raw, &side));
+    ck_assert(domt_raw_exchange_bytes_with_side(&raw, &side));
     if (version == TLS1_3_VERSION)
         domt_forge_begin_with_keys(&forge, &raw);
 }
@@ -43,7 +43,7 @@ static void complete_handshake_with_stage_as_client(bool keeps_sessions)
         domt_side_open_client_to(&side, domt_make_tls_context(&settings), NULL, "a.example", 443),
         0);
     domt_raw_open_server(&raw, &pki, "a");
-    ck_assert(domt_raw_talk_with_side(&raw, &side));
+    ck_assert(domt_raw_exchange_bytes_with_side(&raw, &side));
     ck_assert(domt_side_tls_info(&side).done);
     domt_forge_begin_with_keys(&forge, &raw);
 }
@@ -94,7 +94,8 @@ static size_t most_used;
 /* number of calls of `decode` that returned early because they had taken long */
 static uint32_t yields;
 
-static int count_bytes_used_by_decode(domus_wire *wire, void *state, const char *bytes, size_t size)
+static int record_most_bytes_used_by_decode(domus_wire *wire, void *state, const char *bytes,
+                                            size_t size)
 {
     int used = domus_tls_stage.decode(wire, state, bytes, size);
 
@@ -110,7 +111,7 @@ DOMT_TEST(decode_of_tiny_records_yields_after_a_while)
     size_t size = 0;
 
     make_authority_with_certificate();
-    noted.decode = count_bytes_used_by_decode;
+    noted.decode = record_most_bytes_used_by_decode;
     domus_tls_settings settings = domt_make_server_settings(&pki, "a");
     side = (domt_side){.options = {domt_make_tls_context(&settings), NULL}, .is_server = true};
     side.stages[0] = (domus_pipeline_stage){&noted, &side.options};
@@ -118,7 +119,7 @@ DOMT_TEST(decode_of_tiny_records_yields_after_a_while)
     side.pipeline.stages = side.stages;
     ck_assert_int_eq(domus_stage_kit_new(&side.pipeline, &side.kit), 0);
     domt_raw_open_client(&raw, &pki, TLS1_3_VERSION, "a.example");
-    ck_assert(domt_raw_talk_with_side(&raw, &side));
+    ck_assert(domt_raw_exchange_bytes_with_side(&raw, &side));
     domt_forge_begin_with_keys(&forge, &raw);
     for (int i = 0; i < 1000; i++)
         size += domt_forge_seal_record(&forge, DOMT_FORGE_DATA, "x", 1, records + size);

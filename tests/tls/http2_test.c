@@ -73,7 +73,7 @@ static domus_system *start_https_service(void)
     settings.alpn = alpn;
     secure.tls = domt_make_tls_context(&settings);
     domus_system *system = domt_start_system(&config);
-    port = domt_serve_channels(system, &channel).port;
+    port = domt_serve_channel_at_any_port(system, &channel).port;
     return system;
 }
 

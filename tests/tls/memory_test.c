@@ -85,9 +85,9 @@ static int exchange_line_over_new_connection(domus_tls *server_tls, domus_tls *c
         return error;
     error = domt_side_open_by_role(&client, client_tls, "a.example");
     if (error == 0)
-        error = domt_side_try_line(&client, "hello");
+        error = domt_side_try_to_send_line(&client, "hello");
     if (error == 0) {
-        domt_side_talk_with_other(&client, &server, 0);
+        domt_side_exchange_bytes_with_other(&client, &server, 0);
         error = client.error != 0 ? client.error : server.error;
         ck_assert(error != 0 || strcmp(client.last, "hello") == 0);
     }
@@ -98,7 +98,7 @@ static int exchange_line_over_new_connection(domus_tls *server_tls, domus_tls *c
 
 /* Make both contexts, let a client and a server exchange lines, also with a resumed session, and
  * read the files again. Returns the first error. */
-static int run_all_calls_once(void)
+static int exchange_lines_resume_and_reload_once(void)
 {
     domus_tls_settings of_server = domt_make_server_settings(&pki, "a");
     domus_tls_settings of_client = domt_make_client_settings(&pki);
@@ -128,12 +128,12 @@ DOMT_TEST(stage_survives_each_failed_allocation)
     domt_pki_make_authority(&pki);
     domt_pki_issue_certificate(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
     /* The first run makes everything that is allocated only once in a process. */
-    ck_assert_int_eq(run_all_calls_once(), 0);
+    ck_assert_int_eq(exchange_lines_resume_and_reload_once(), 0);
     do {
         has_failed = false;
         left = ++number;
         int64_t before = allocated;
-        int error = run_all_calls_once();
+        int error = exchange_lines_resume_and_reload_once();
         if (!has_failed || !may_matter || error != 0)
             ck_assert_int_eq(error, has_failed && matters ? -ENOMEM : 0);
         ck_assert_int_eq(allocated, before);
@@ -225,7 +225,7 @@ DOMT_TEST(connections_count_as_own_memory)
     (void)domi_memory_set_meter(&meter);
     for (int i = 0; i < 16; i++) {
         ck_assert_int_eq(domt_side_open_by_role(&client, client_tls, "a.example"), 0);
-        domt_side_talk_with_other(&client, &servers[i], 0);
+        domt_side_exchange_bytes_with_other(&client, &servers[i], 0);
         ck_assert(domt_side_tls_info(&servers[i]).done);
         ck_assert_ptr_eq(find_bio_of_side(&servers[i]), find_bio_of_side(&servers[0]));
         domt_side_close_connection(&client);
@@ -276,7 +276,7 @@ DOMT_TEST(handshake_fails_if_its_bytes_cannot_be_queued)
         domi_memory_fail_allocation_after(-1, 0);
         failures += result != 0;
         if (result == 0)
-            domt_side_talk_with_other(&client, &server, 0);
+            domt_side_exchange_bytes_with_other(&client, &server, 0);
         ck_assert(result == -ENOMEM || domt_side_tls_info(&server).done);
         domt_side_close_connection(&client);
         domt_side_close_connection(&server);
@@ -340,7 +340,7 @@ static void exchange_line_of_pair(uint32_t i, uint32_t round)
 
     snprintf(line, sizeof line, "%u in round %u", i, round);
     domt_side_send_line(&pairs[i]->client, line);
-    domt_side_talk_with_other(&pairs[i]->client, &pairs[i]->server, 0);
+    domt_side_exchange_bytes_with_other(&pairs[i]->client, &pairs[i]->server, 0);
     ck_assert_str_eq(pairs[i]->client.last, line);
 }
 
@@ -426,7 +426,7 @@ DOMT_TEST(stale_errors_in_openssl_queue_are_harmless)
     open_connected_pair(0);
     ERR_raise(ERR_LIB_USER, 1);
     domt_side_send_line(&pairs[0]->client, "early");
-    domt_side_talk_with_other(&pairs[0]->client, &pairs[0]->server, 1);
+    domt_side_exchange_bytes_with_other(&pairs[0]->client, &pairs[0]->server, 1);
     ck_assert_str_eq(pairs[0]->client.last, "early");
     for (uint32_t round = 0; round < 3; round++) {
         ERR_raise(ERR_LIB_USER, 1);
@@ -434,7 +434,7 @@ DOMT_TEST(stale_errors_in_openssl_queue_are_harmless)
     }
     ERR_raise(ERR_LIB_USER, 1);
     domus_stage_kit_end_output(pairs[0]->client.kit);
-    domt_side_talk_with_other(&pairs[0]->client, &pairs[0]->server, 0);
+    domt_side_exchange_bytes_with_other(&pairs[0]->client, &pairs[0]->server, 0);
     ck_assert_int_eq(pairs[0]->server.error, 0);
     close_connected_pair(0);
     free_contexts_of_pairs();

@@ -267,7 +267,7 @@ static int run_simulation_of_seed(uint64_t seed, void *context)
     ck_assert_int_eq(domus_testkit_net_set(sweep.kit, &sweep.faults), 0);
     run_random_actions_of_clients(&sweep);
     let_all_clients_end(&sweep);
-    return domt_sweep_end_seed(&sweep);
+    return domt_sweep_end_and_check_seed(&sweep);
 }
 
 DOMT_TEST(lines_return_through_tls_and_cut_is_no_end)

@@ -77,7 +77,7 @@ void domt_raw_flush_to_side(domt_raw *raw, domt_side *side)
     (void)BIO_reset(raw->out);
 }
 
-bool domt_raw_talk_with_side(domt_raw *raw, domt_side *side)
+bool domt_raw_exchange_bytes_with_side(domt_raw *raw, domt_side *side)
 {
     bool goes_on = true;
 
@@ -108,7 +108,7 @@ void domt_raw_expect_echo_of_line(domt_raw *raw, domt_side *side, const char *li
 
     snprintf(bytes, sizeof bytes, "%s\n", line);
     ck_assert_int_eq(SSL_write(raw->ssl, bytes, (int)strlen(bytes)), (int)strlen(bytes));
-    (void)domt_raw_talk_with_side(raw, side);
+    (void)domt_raw_exchange_bytes_with_side(raw, side);
     ck_assert_str_eq(side->last, line);
     memset(bytes, 0, sizeof bytes);
     ck_assert_int_eq(SSL_read(raw->ssl, bytes, sizeof bytes - 1), (int)strlen(line) + 1);

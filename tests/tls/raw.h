@@ -26,7 +26,7 @@ void domt_raw_free_peer(domt_raw *raw);
 
 /* Carry bytes between the raw peer and a side of the stage until neither has more. Returns whether
  * the raw peer's handshake is done. */
-bool domt_raw_talk_with_side(domt_raw *raw, domt_side *side);
+bool domt_raw_exchange_bytes_with_side(domt_raw *raw, domt_side *side);
 
 /* Feed the bytes that the raw peer's OpenSSL has made to the side. */
 void domt_raw_flush_to_side(domt_raw *raw, domt_side *side);

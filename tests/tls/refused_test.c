@@ -138,7 +138,7 @@ static void complete_handshake_with_raw_client(int version)
 {
     open_server_under_test();
     domt_raw_open_client(&raw, &pki, version, "a.example");
-    ck_assert(domt_raw_talk_with_side(&raw, &server));
+    ck_assert(domt_raw_exchange_bytes_with_side(&raw, &server));
     domt_raw_expect_echo_of_line(&raw, &server, "hello");
 }
 
@@ -152,7 +152,7 @@ DOMT_TEST(renegotiation_is_refused)
 {
     complete_handshake_with_raw_client(TLS1_2_VERSION);
     ck_assert_int_eq(SSL_renegotiate(raw.ssl), 1);
-    (void)domt_raw_talk_with_side(&raw, &server);
+    (void)domt_raw_exchange_bytes_with_side(&raw, &server);
     ck_assert(SSL_is_init_finished(raw.ssl) == 0);
     ck_assert_int_ne(SSL_do_handshake(raw.ssl), 1);
     ck_assert_uint_eq(server.messages, 1);
@@ -165,13 +165,13 @@ DOMT_TEST(records_without_data_are_limited)
     for (int i = 0; i < 3; i++) {
         for (int k = 0; k < 30; k++) {
             ck_assert_int_eq(SSL_key_update(raw.ssl, SSL_KEY_UPDATE_NOT_REQUESTED), 1);
-            (void)domt_raw_talk_with_side(&raw, &server);
+            (void)domt_raw_exchange_bytes_with_side(&raw, &server);
         }
         domt_raw_expect_echo_of_line(&raw, &server, "still here");
     }
     for (int k = 0; k < 40 && server.error == 0; k++) {
         ck_assert_int_eq(SSL_key_update(raw.ssl, SSL_KEY_UPDATE_REQUESTED), 1);
-        (void)domt_raw_talk_with_side(&raw, &server);
+        (void)domt_raw_exchange_bytes_with_side(&raw, &server);
     }
     ck_assert_int_eq(server.error, -EPROTO);
     ck_assert_str_eq(domt_side_tls_info(&server).failure, "too many empty records");
@@ -237,7 +237,7 @@ DOMT_TEST(budget_limits_number_of_connections)
     ck_assert_int_eq(domt_side_open_by_role(&client, tls, NULL), 0);
     ck_assert_int_eq(domt_side_open_by_role(&third, tls, NULL), -ENOMEM);
     domt_raw_open_client(&raw, &pki, TLS1_3_VERSION, "a.example");
-    ck_assert(domt_raw_talk_with_side(&raw, &server));
+    ck_assert(domt_raw_exchange_bytes_with_side(&raw, &server));
     ck_assert_uint_eq(budget.used_bytes, 49152 + 16384);
     domt_raw_free_peer(&raw);
     domt_side_close_connection(&client);
@@ -287,7 +287,7 @@ static void run_handshake_of_client_and_server(const domus_tls_settings *of_serv
     ck_assert_int_eq(domt_side_open_by_role(&server, domt_make_tls_context(of_server), NULL), 0);
     ck_assert_int_eq(domt_side_open_by_role(&client, domt_make_tls_context(of_client), host), 0);
     domt_side_send_line(&client, "hello");
-    domt_side_talk_with_other(&client, &server, 0);
+    domt_side_exchange_bytes_with_other(&client, &server, 0);
 }
 
 static void close_client_and_server(void)

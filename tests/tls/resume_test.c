@@ -44,7 +44,7 @@ static SSL_SESSION *connect_raw_client_and_exchange_line(domus_tls *tls, int ver
     }
     if (session != NULL)
         ck_assert_int_eq(SSL_set_session(raw.ssl, session), 1);
-    ck_assert(domt_raw_talk_with_side(&raw, &server));
+    ck_assert(domt_raw_exchange_bytes_with_side(&raw, &server));
     domt_raw_expect_echo_of_line(&raw, &server, "hello");
     ck_assert(domt_side_tls_info(&server).resumed == resumes);
     verified = domt_side_tls_info(&server).verified;
@@ -207,7 +207,7 @@ static const char *read_subject_of_server_certificate(domus_tls *tls)
 
     ck_assert_int_eq(domt_side_open_by_role(&server, tls, NULL), 0);
     domt_raw_open_client(&raw, &pki, TLS1_3_VERSION, "a.example");
-    ck_assert(domt_raw_talk_with_side(&raw, &server));
+    ck_assert(domt_raw_exchange_bytes_with_side(&raw, &server));
     X509_NAME_oneline(X509_get_subject_name(SSL_get0_peer_certificate(raw.ssl)), text, sizeof text);
     domt_raw_free_peer(&raw);
     domt_side_close_connection(&server);

@@ -58,7 +58,7 @@ static void close_client_and_server(domt_side *one, domt_side *other)
 static bool exchange_line_and_tell_if_resumed(domt_side *from, domt_side *to)
 {
     domt_side_send_line(from, "hello");
-    domt_side_talk_with_other(from, to, 0);
+    domt_side_exchange_bytes_with_other(from, to, 0);
     ck_assert_str_eq(from->last, "hello");
     bool is_resumed = domt_side_tls_info(from).resumed;
     ck_assert(domt_side_tls_info(to).resumed == is_resumed);

@@ -77,7 +77,7 @@ void domt_side_feed_in_pieces(domt_side *side, const char *bytes, size_t size, s
     }
 }
 
-int domt_side_try_line(domt_side *side, const char *line)
+int domt_side_try_to_send_line(domt_side *side, const char *line)
 {
     domus_packet packet;
 
@@ -89,7 +89,7 @@ int domt_side_try_line(domt_side *side, const char *line)
 
 void domt_side_send_line(domt_side *side, const char *line)
 {
-    DOMI_CHECK(domt_side_try_line(side, line) == 0);
+    DOMI_CHECK(domt_side_try_to_send_line(side, line) == 0);
 }
 
 char *domt_side_take_output(domt_side *side, size_t *ret_size)
@@ -114,7 +114,7 @@ static bool carry_output_to_other_side(domt_side *from, domt_side *to, size_t st
     return size != 0;
 }
 
-void domt_side_talk_with_other(domt_side *one, domt_side *other, size_t step)
+void domt_side_exchange_bytes_with_other(domt_side *one, domt_side *other, size_t step)
 {
     bool goes_on = true;
 

@@ -39,10 +39,10 @@ void domt_side_feed_in_pieces(domt_side *side, const char *bytes, size_t size, s
 void domt_side_send_line(domt_side *side, const char *line);
 
 /* Send a line from a side. Returns 0, or the error of the stages. */
-int domt_side_try_line(domt_side *side, const char *line);
+int domt_side_try_to_send_line(domt_side *side, const char *line);
 
 /* Carry bytes between both sides until neither has more. */
-void domt_side_talk_with_other(domt_side *one, domt_side *other, size_t step);
+void domt_side_exchange_bytes_with_other(domt_side *one, domt_side *other, size_t step);
 
 /* Take the output of a side: a copy, which the caller frees. */
 char *domt_side_take_output(domt_side *side, size_t *ret_size);

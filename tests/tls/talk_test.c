@@ -36,7 +36,7 @@ static void complete_handshake_and_send_line(const domus_tls_settings *of_server
     ck_assert_int_eq(domt_side_open_by_role(&client, client_tls, host), 0);
     /* the client keeps this line until its handshake is done */
     domt_side_send_line(&client, "hello");
-    domt_side_talk_with_other(&client, &server, step);
+    domt_side_exchange_bytes_with_other(&client, &server, step);
 }
 
 static void close_client_and_server(void)
@@ -91,7 +91,7 @@ DOMT_TEST(long_messages_pass_in_both_directions)
             line[step] = (char)('a' + i);
             domt_side_send_line(&client, line);
         }
-        domt_side_talk_with_other(&client, &server, step);
+        domt_side_exchange_bytes_with_other(&client, &server, step);
         ck_assert_str_eq(client.last, line);
     }
     ck_assert_uint_eq(client.messages, server.messages);
@@ -107,7 +107,7 @@ DOMT_TEST(close_notify_ends_the_other_side)
     complete_handshake_and_send_line(&of_server, &of_client, "a.example", 0);
     domt_side_send_line(&client, "last");
     ck_assert_int_eq(domus_stage_kit_end_output(client.kit), 0);
-    domt_side_talk_with_other(&client, &server, 0);
+    domt_side_exchange_bytes_with_other(&client, &server, 0);
     ck_assert_str_eq(server.last, "last");
     ck_assert_str_eq(client.last, "last");
     ck_assert(domus_stage_kit_is_last(server.kit) && domus_stage_kit_is_last(client.kit));
@@ -224,7 +224,7 @@ DOMT_TEST(tls_1_2_is_used_unless_minimum_is_higher)
         ck_assert_int_eq(domt_side_open_by_role(&server, domt_make_tls_context(&settings), NULL),
                          0);
         domt_raw_open_client(&raw, &pki, TLS1_2_VERSION, "a.example");
-        ck_assert(domt_raw_talk_with_side(&raw, &server) == (i == 0));
+        ck_assert(domt_raw_exchange_bytes_with_side(&raw, &server) == (i == 0));
         if (i == 0) {
             domt_raw_expect_echo_of_line(&raw, &server, "old");
             ck_assert_str_eq(domt_side_tls_info(&server).version, "TLSv1.2");
@@ -333,10 +333,10 @@ DOMT_TEST(tls_works_within_tls)
         open_side_with_tls_in_tls(&server, server_tls, NULL, of_server);
         open_side_with_tls_in_tls(&client, client_tls, "a.example", of_client);
         domt_side_send_line(&client, "hello");
-        domt_side_talk_with_other(&client, &server, step);
+        domt_side_exchange_bytes_with_other(&client, &server, step);
         ck_assert_str_eq(client.last, "hello");
         ck_assert_int_eq(domus_stage_kit_end_output(client.kit), 0);
-        domt_side_talk_with_other(&client, &server, step);
+        domt_side_exchange_bytes_with_other(&client, &server, step);
         ck_assert_int_eq(server.error, 0);
         ck_assert(domus_stage_kit_is_last(server.kit));
         domt_side_close_connection(&client);
@@ -362,7 +362,7 @@ DOMT_TEST(unknown_server_names_get_first_certificate)
         domt_raw_open_client(&raw, &pki, TLS1_3_VERSION, "a.example");
         SSL_set_verify(raw.ssl, SSL_VERIFY_NONE, NULL);
         ck_assert_int_eq(SSL_set_tlsext_host_name(raw.ssl, name), 1);
-        bool is_done = domt_raw_talk_with_side(&raw, &server);
+        bool is_done = domt_raw_exchange_bytes_with_side(&raw, &server);
         ck_assert_msg(is_done || server.error < 0, "%zu", i);
         if (is_done)
             domt_raw_expect_echo_of_line(&raw, &server, "hello");

@@ -42,7 +42,7 @@ static void connect_and_exchange_line(domt_side *server, domt_side *client)
     ck_assert_int_eq(domt_side_open_by_role(server, server_tls, NULL), 0);
     ck_assert_int_eq(domt_side_open_by_role(client, client_tls, "a.example"), 0);
     domt_side_send_line(client, "hello");
-    domt_side_talk_with_other(client, server, 0);
+    domt_side_exchange_bytes_with_other(client, server, 0);
     ck_assert_str_eq(client->last, "hello");
     if (domt_side_tls_info(client).resumed)
         atomic_fetch_add(&resumed, 1);
@@ -266,7 +266,7 @@ static void run_storm_of_handshakes(int bits)
     domus_tls_settings settings = domt_make_server_settings(&pki, "a");
     secure.tls = domt_make_tls_context(&settings);
     domus_system *system = domt_start_system(&config);
-    domus_endpoint at = domt_serve_channels(system, &channel);
+    domus_endpoint at = domt_serve_channel_at_any_port(system, &channel);
     (void)domt_spawn(system, 0, &clock_actor, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&ticks) > 1);
     for (int i = 0; i < CLIENTS; i++)
@@ -344,7 +344,7 @@ static domus_system *start_https_service(void)
     settings.alpn = alpn;
     secure.tls = domt_make_tls_context(&settings);
     domus_system *system = domt_start_system(&config);
-    port = domt_serve_channels(system, &channel_sockets).port;
+    port = domt_serve_channel_at_any_port(system, &channel_sockets).port;
     return system;
 }
 

@@ -78,9 +78,9 @@ void domt_simulated_run_search(domt_simulated_load *load, const tune_plan *plan,
     tune_point point;
 
     load->chance = ~plan->seed;
-    tune_search_begin(search, plan);
-    while (tune_search_get_next_run(search, &point)) {
+    tune_search_begin_first_stage(search, plan);
+    while (tune_search_get_candidate_of_next_run(search, &point)) {
         tune_outcome outcome = domt_simulated_run_candidate(load, &point);
-        tune_search_record_outcome(search, &outcome);
+        tune_search_use_outcome_of_run(search, &outcome);
     }
 }

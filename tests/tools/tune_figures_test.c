@@ -193,12 +193,12 @@ DOMT_TEST(limits_on_figures_are_read)
 
     ck_assert(tune_bound_read_text("p99 < 2ms", &bound));
     ck_assert_str_eq(bound.name, "p99");
-    ck_assert_double_eq_tol(tune_bound_get_log_of_breach(&bound, 4e-3), log(2), 1e-9);
-    ck_assert_double_eq(tune_bound_get_log_of_breach(&bound, 2e-3), 0);
+    ck_assert_double_eq_tol(tune_bound_log_of_ratio_if_broken(&bound, 4e-3), log(2), 1e-9);
+    ck_assert_double_eq(tune_bound_log_of_ratio_if_broken(&bound, 2e-3), 0);
     ck_assert(tune_bound_read_text(" rate>=50k", &bound));
     ck_assert_str_eq(bound.name, "rate");
-    ck_assert_double_eq_tol(tune_bound_get_log_of_breach(&bound, 25000), log(2), 1e-9);
-    ck_assert_double_eq(tune_bound_get_log_of_breach(&bound, 60000), 0);
+    ck_assert_double_eq_tol(tune_bound_log_of_ratio_if_broken(&bound, 25000), log(2), 1e-9);
+    ck_assert_double_eq(tune_bound_log_of_ratio_if_broken(&bound, 60000), 0);
     static const char *const wrong[] = {"",        "p99",      "p99 <",   "< 2ms",      "p99 = 2",
                                         "p99 < 0", "p99 < -1", "p99 2ms", "p99 < 2ms 3"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)

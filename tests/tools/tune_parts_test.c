@@ -24,9 +24,11 @@ static const tune_key *key_of_number(size_t number)
 DOMT_TEST(keys_are_found_by_end_of_path)
 {
     keys.count = 0;
-    ck_assert_msg(tune_keys_add_named(&keys, "ioRatio,idle.spin,scheduler.steal.floor"), "%s",
+    ck_assert_msg(
+        tune_keys_add_comma_list_of_names(&keys, "ioRatio,idle.spin,scheduler.steal.floor"), "%s",
+        keys.error);
+    ck_assert_msg(tune_keys_add_comma_list_of_names(&keys, "pools.work.throughput"), "%s",
                   keys.error);
-    ck_assert_msg(tune_keys_add_named(&keys, "pools.work.throughput"), "%s", keys.error);
     ck_assert_str_eq(key_of_number(0)->path, "scheduler.ioRatio");
     ck_assert_uint_eq(key_of_number(0)->count, 4);
     ck_assert_str_eq(key_of_number(0)->values[0], "20");
@@ -39,10 +41,10 @@ DOMT_TEST(keys_are_found_by_end_of_path)
 DOMT_TEST(given_values_replace_default_values)
 {
     keys.count = 0;
-    ck_assert(tune_keys_add_named(&keys, "ioRatio"));
-    ck_assert(tune_keys_set_values(&keys, "ioRatio=30,70"));
-    ck_assert(tune_keys_set_values(&keys, "web.shards=1,8"));
-    ck_assert(tune_keys_set_values(&keys, "pools.work.throughput=9"));
+    ck_assert(tune_keys_add_comma_list_of_names(&keys, "ioRatio"));
+    ck_assert(tune_keys_set_values_to_try(&keys, "ioRatio=30,70"));
+    ck_assert(tune_keys_set_values_to_try(&keys, "web.shards=1,8"));
+    ck_assert(tune_keys_set_values_to_try(&keys, "pools.work.throughput=9"));
     ck_assert_uint_eq(keys.count, 3);
     ck_assert_uint_eq(key_of_number(0)->count, 2);
     ck_assert_str_eq(key_of_number(0)->path, "scheduler.ioRatio");
@@ -83,8 +85,8 @@ DOMT_TEST(wrong_tune_keys_and_values_are_refused)
 
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         keys.count = 0;
-        ck_assert(wrong[i].names != NULL ? !tune_keys_add_named(&keys, wrong[i].names)
-                                         : !tune_keys_set_values(&keys, wrong[i].values));
+        ck_assert(wrong[i].names != NULL ? !tune_keys_add_comma_list_of_names(&keys, wrong[i].names)
+                                         : !tune_keys_set_values_to_try(&keys, wrong[i].values));
         ck_assert_str_eq(keys.error, wrong[i].error);
     }
 }
@@ -96,11 +98,11 @@ DOMT_TEST(number_of_tuned_keys_is_limited)
     keys.count = 0;
     for (int i = 0; i < 16; i++) {
         snprintf(text, sizeof text, "a.k%d=1", i);
-        ck_assert(tune_keys_set_values(&keys, text));
+        ck_assert(tune_keys_set_values_to_try(&keys, text));
     }
-    ck_assert(!tune_keys_set_values(&keys, "a.k16=1"));
+    ck_assert(!tune_keys_set_values_to_try(&keys, "a.k16=1"));
     ck_assert_str_eq(keys.error, "'a.k16' is one key more than 16");
-    ck_assert(tune_keys_set_values(&keys, "a.k15=2"));
+    ck_assert(tune_keys_set_values_to_try(&keys, "a.k15=2"));
 }
 
 /* Write a candidate with the last value of each of these keys as YAML. */
@@ -111,7 +113,7 @@ static void write_last_values_as_yaml(const char *const *texts, char *ret_text, 
 
     keys.count = 0;
     for (; *texts != NULL; texts++)
-        ck_assert_msg(tune_keys_set_values(&keys, *texts), "%s", keys.error);
+        ck_assert_msg(tune_keys_set_values_to_try(&keys, *texts), "%s", keys.error);
     for (size_t i = 0; i < keys.count; i++)
         point.choice[i] = (uint8_t)keys.each[i].count;
     ck_assert_ptr_nonnull(out);
@@ -152,8 +154,10 @@ DOMT_TEST(yaml_contains_no_list_elements)
                            "  a: 1\n"
                            "scheduler:\n"
                            "  ioRatio: 30\n");
-    ck_assert(tune_keys_is_of_list_element(&keys, 0) && !tune_keys_is_of_list_element(&keys, 1));
-    ck_assert(tune_keys_is_of_list_element(&keys, 3) && !tune_keys_is_of_list_element(&keys, 2));
+    ck_assert(tune_keys_is_key_of_pool_or_listener(&keys, 0) &&
+              !tune_keys_is_key_of_pool_or_listener(&keys, 1));
+    ck_assert(tune_keys_is_key_of_pool_or_listener(&keys, 3) &&
+              !tune_keys_is_key_of_pool_or_listener(&keys, 2));
 }
 
 DOMT_TEST(yaml_quotes_odd_values)
@@ -170,16 +174,16 @@ DOMT_TEST(candidates_are_shown_as_text)
     tune_point point = {{2, 0, 1}};
 
     keys.count = 0;
-    ck_assert(tune_keys_set_values(&keys, "ioRatio=30,70") &&
-              tune_keys_set_values(&keys, "a.b=1") &&
-              tune_keys_set_values(&keys, "io.buffers.size=8KiB"));
-    tune_keys_write_candidate(&keys, &point, text, sizeof text);
+    ck_assert(tune_keys_set_values_to_try(&keys, "ioRatio=30,70") &&
+              tune_keys_set_values_to_try(&keys, "a.b=1") &&
+              tune_keys_set_values_to_try(&keys, "io.buffers.size=8KiB"));
+    tune_keys_describe_candidate(&keys, &point, text, sizeof text);
     ck_assert_str_eq(text, "ioRatio=70 io.buffers.size=8KiB");
-    tune_keys_write_candidate(&keys, &point, text, 10);
+    tune_keys_describe_candidate(&keys, &point, text, 10);
     ck_assert_str_eq(text, "ioRatio=7");
-    tune_keys_write_assignment(&keys, &point, 2, text, sizeof text);
+    tune_keys_write_key_equals_value(&keys, &point, 2, text, sizeof text);
     ck_assert_str_eq(text, "io.buffers.size=8KiB");
-    tune_keys_write_candidate(&keys, &(tune_point){{0}}, text, sizeof text);
+    tune_keys_describe_candidate(&keys, &(tune_point){{0}}, text, sizeof text);
     ck_assert_str_eq(text, "today's values");
 }
 
@@ -224,7 +228,7 @@ DOMT_TEST(candidate_has_medians_of_its_runs)
     (void)add_record_of_run(0, 11, 5);
     add_record_of_run(0, 90, 90)->has_failed = true;
     add_record_of_run(2, 90, 90)->has_failed = true;
-    tune_spot *spots = tune_records_make_spots(&records, &count);
+    tune_spot *spots = tune_records_make_list_of_candidates(&records, &count);
     ck_assert_ptr_nonnull(spots);
     ck_assert_uint_eq(count, 2);
     ck_assert_uint_eq(spots[0].runs, 3);
@@ -255,7 +259,7 @@ DOMT_TEST(figures_are_compared_within_one_round)
         record->key = 1;
         record->point.choice[1] = value;
     }
-    tune_spot *spots = tune_records_make_spots(&records, &count);
+    tune_spot *spots = tune_records_make_list_of_candidates(&records, &count);
     ck_assert_ptr_nonnull(spots);
     ck_assert_uint_eq(count, 4);
     ck_assert_double_eq_tol(spots[0].values[0], 20, 1e-9);
@@ -278,7 +282,7 @@ DOMT_TEST(pareto_front_has_unsurpassed_candidates)
     (void)add_record_of_run(2, 8, 4);
     (void)add_record_of_run(3, 9, 6);
     (void)add_record_of_run(4, 10, 5);
-    tune_spot *spots = tune_records_make_spots(&records, &count);
+    tune_spot *spots = tune_records_make_list_of_candidates(&records, &count);
     ck_assert_ptr_nonnull(spots);
     ck_assert_uint_eq(count, 5);
     for (size_t i = 0; i < count; i++)
@@ -306,12 +310,12 @@ DOMT_TEST(ratios_come_from_pairs_of_the_duel)
         }
     }
     (void)add_record_of_run(1, 500, 1);
-    ck_assert(tune_records_get_interval_of_ratio(&records, "rate", &ratio));
+    ck_assert(tune_records_get_interval_of_duel_ratio(&records, "rate", &ratio));
     ck_assert_double_eq_tol(ratio.low, 1.2, 1e-9);
     ck_assert_double_eq_tol(ratio.high, 1.2, 1e-9);
-    ck_assert(!tune_records_get_interval_of_ratio(&records, "p99", &ratio));
+    ck_assert(!tune_records_get_interval_of_duel_ratio(&records, "p99", &ratio));
     search.pairs = 5;
-    ck_assert(!tune_records_get_interval_of_ratio(&records, "rate", &ratio));
+    ck_assert(!tune_records_get_interval_of_duel_ratio(&records, "rate", &ratio));
 }
 
 DOMT_TEST(best_wins_only_by_the_duel)
@@ -320,7 +324,7 @@ DOMT_TEST(best_wins_only_by_the_duel)
     search.best = (tune_point){{1}};
     for (int verdict = TUNE_OPEN; verdict < TUNE_VERDICTS; verdict++) {
         search.verdict = (tune_verdict)verdict;
-        tune_point winner = tune_records_get_winner(&records);
+        tune_point winner = tune_records_get_winner_or_today(&records);
         ck_assert_uint_eq(winner.choice[0], verdict == TUNE_BETTER || verdict == TUNE_KEEPS);
     }
 }
@@ -360,7 +364,7 @@ DOMT_TEST(commands_that_drop_words_are_detected)
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        const char *why = tune_shell_why_words_are_dropped(cases[i].command);
+        const char *why = tune_shell_why_added_words_are_dropped(cases[i].command);
         ck_assert_msg((why == NULL) == (cases[i].why == NULL), "%s: %s", cases[i].command, why);
         if (why != NULL)
             ck_assert_str_eq(why, cases[i].why);

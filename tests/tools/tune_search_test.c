@@ -19,7 +19,7 @@ static tune_plan make_plan_of_keys(size_t keys, size_t values)
 
     for (size_t i = 0; i < keys; i++)
         plan.values[i] = values;
-    plan.runs_max = tune_plan_usual_runs(&plan);
+    plan.runs_max = tune_plan_usual_number_of_runs(&plan);
     return plan;
 }
 
@@ -80,11 +80,12 @@ DOMT_TEST(best_is_found_in_a_tenth_of_sweep_runs)
 {
     tune_plan plan = make_plan_of_keys(3, 4);
 
-    ck_assert_double_eq(tune_plan_sweep_runs(&plan), 1250);
+    ck_assert_double_eq(tune_plan_number_of_runs_of_full_sweep(&plan), 1250);
     for (size_t i = 0; i < sizeof loads_with_a_best / sizeof loads_with_a_best[0]; i++) {
         struct tally tally = search_with_all_seeds(&loads_with_a_best[i], plan);
         ck_assert_uint_ge(tally.near, 95);
-        ck_assert_double_le((double)tally.runs_most, tune_plan_sweep_runs(&plan) / 10);
+        ck_assert_double_le((double)tally.runs_most,
+                            tune_plan_number_of_runs_of_full_sweep(&plan) / 10);
     }
 }
 
@@ -154,11 +155,11 @@ static void count_runs_of_each_value(size_t values, size_t bad, uint64_t seed, s
     plan.seed = seed;
     for (size_t i = 1; i <= bad; i++)
         load.percents.at[0][i] = -20;
-    tune_search_begin(&search, &plan);
-    while (tune_search_get_next_run(&search, &point) && search.state == TUNE_STAGE) {
+    tune_search_begin_first_stage(&search, &plan);
+    while (tune_search_get_candidate_of_next_run(&search, &point) && search.state == TUNE_STAGE) {
         ret_runs[point.choice[0]]++;
         tune_outcome outcome = domt_simulated_run_candidate(&load, &point);
-        tune_search_record_outcome(&search, &outcome);
+        tune_search_use_outcome_of_run(&search, &outcome);
     }
 }
 
@@ -188,13 +189,13 @@ DOMT_TEST(one_bad_round_drops_no_value)
     tune_point point;
     size_t runs[5] = {0};
 
-    tune_search_begin(&search, &plan);
-    while (tune_search_get_next_run(&search, &point)) {
+    tune_search_begin_first_stage(&search, &plan);
+    while (tune_search_get_candidate_of_next_run(&search, &point)) {
         size_t value = point.choice[0];
         tune_outcome outcome = {.goal = value == 4 ? 120 : 100 + (double)value};
         if (++runs[value] == 2 && value == 4)
             outcome.goal = 60;
-        tune_search_record_outcome(&search, &outcome);
+        tune_search_use_outcome_of_run(&search, &outcome);
     }
     ck_assert_int_eq(search.verdict, TUNE_BETTER);
     ck_assert_uint_eq(search.best.choice[0], 4);
@@ -208,10 +209,10 @@ DOMT_TEST(goal_may_be_a_small_figure)
     tune_point point;
 
     plan.is_more_better = false;
-    tune_search_begin(&search, &plan);
-    while (tune_search_get_next_run(&search, &point)) {
+    tune_search_begin_first_stage(&search, &plan);
+    while (tune_search_get_candidate_of_next_run(&search, &point)) {
         tune_outcome outcome = {.goal = point.choice[0] == 1 ? 9 : 10};
-        tune_search_record_outcome(&search, &outcome);
+        tune_search_use_outcome_of_run(&search, &outcome);
     }
     ck_assert_int_eq(search.verdict, TUNE_BETTER);
     ck_assert_uint_eq(search.best.choice[0], 1);
@@ -226,13 +227,13 @@ DOMT_TEST(failing_candidate_is_dropped)
     tune_point point;
     size_t runs[4] = {0};
 
-    tune_search_begin(&search, &plan);
-    while (tune_search_get_next_run(&search, &point)) {
+    tune_search_begin_first_stage(&search, &plan);
+    while (tune_search_get_candidate_of_next_run(&search, &point)) {
         size_t value = point.choice[0];
         runs[value]++;
         tune_outcome outcome = {.has_failed = value == 3 || (value == 2 && runs[2] > 1),
                                 .goal = 10 + (double)value};
-        tune_search_record_outcome(&search, &outcome);
+        tune_search_use_outcome_of_run(&search, &outcome);
     }
     ck_assert_uint_eq(runs[3], 1);
     ck_assert_uint_eq(runs[2], 2);
@@ -249,12 +250,12 @@ static void search_until_today_fails(size_t good)
     tune_point point;
     size_t runs = 0;
 
-    tune_search_begin(&search, &plan);
-    while (tune_search_get_next_run(&search, &point)) {
-        bool is_today = tune_point_is_today(&point);
+    tune_search_begin_first_stage(&search, &plan);
+    while (tune_search_get_candidate_of_next_run(&search, &point)) {
+        bool is_today = tune_point_has_only_todays_values(&point);
         runs += is_today;
         tune_outcome outcome = {.has_failed = is_today && runs > good, .goal = is_today ? 10 : 12};
-        tune_search_record_outcome(&search, &outcome);
+        tune_search_use_outcome_of_run(&search, &outcome);
     }
     ck_assert_int_eq(search.verdict, TUNE_BASE_LOST);
     ck_assert_uint_eq(runs, good + 1);
@@ -274,13 +275,13 @@ static tune_verdict search_with_outcome_of_duel(tune_outcome in_duel, size_t *re
     tune_search search;
     tune_point point;
 
-    tune_search_begin(&search, &plan);
-    while (tune_search_get_next_run(&search, &point)) {
-        bool is_today = tune_point_is_today(&point);
+    tune_search_begin_first_stage(&search, &plan);
+    while (tune_search_get_candidate_of_next_run(&search, &point)) {
+        bool is_today = tune_point_has_only_todays_values(&point);
         tune_outcome outcome = {.goal = is_today ? 10 : 12};
         if (!is_today && search.state == TUNE_DUEL)
             outcome = in_duel;
-        tune_search_record_outcome(&search, &outcome);
+        tune_search_use_outcome_of_run(&search, &outcome);
     }
     *ret_pairs = search.pairs;
     return search.verdict;
@@ -311,7 +312,7 @@ DOMT_TEST(limit_of_runs_leaves_room_for_duel)
     tune_plan plan = make_plan_of_keys(2, 2);
     tune_search search;
 
-    plan.runs_max = tune_plan_least_runs(&plan);
+    plan.runs_max = tune_plan_least_number_of_runs(&plan);
     ck_assert_uint_eq(plan.runs_max, 6 + 18);
     domt_simulated_run_search(&load, &plan, &search);
     ck_assert_int_eq(search.verdict, TUNE_BETTER);
@@ -329,11 +330,11 @@ DOMT_TEST(same_seed_repeats_order_of_runs)
     for (size_t i = 0; i < 3; i++) {
         tune_plan plan = make_plan_of_keys(2, 16);
         plan.seed = seeds[i];
-        tune_search_begin(&searches[i], &plan);
+        tune_search_begin_first_stage(&searches[i], &plan);
         for (size_t run = 0; run < 40; run++) {
-            ck_assert(tune_search_get_next_run(&searches[i], &points[i][run]));
-            tune_search_record_outcome(&searches[i],
-                                       &(tune_outcome){.goal = 1 + points[i][run].choice[0]});
+            ck_assert(tune_search_get_candidate_of_next_run(&searches[i], &points[i][run]));
+            tune_search_use_outcome_of_run(&searches[i],
+                                           &(tune_outcome){.goal = 1 + points[i][run].choice[0]});
         }
     }
     ck_assert_mem_eq(points[0], points[1], sizeof points[0]);
@@ -351,11 +352,11 @@ DOMT_TEST(medians_and_intervals_are_computed)
     ck_assert_double_eq(tune_sort_and_get_median(even, 4), 2.5);
     /* The confidence interval of the median of six values reaches from the least to the
      * greatest. */
-    tune_interval interval = tune_interval_of_median(nine, 6);
+    tune_interval interval = tune_95_percent_interval_of_median(nine, 6);
     ck_assert_double_eq(interval.low, 1);
     ck_assert_double_eq(interval.high, 9);
     /* The confidence interval of the median of nine values leaves out one value at each end. */
-    interval = tune_interval_of_median(nine, 9);
+    interval = tune_95_percent_interval_of_median(nine, 9);
     ck_assert_double_eq(interval.low, 1);
     ck_assert_double_eq(interval.middle, 4);
     ck_assert_double_eq(interval.high, 8);
@@ -369,7 +370,7 @@ DOMT_TEST(intervals_contain_median_in_95_percent)
         double values[TUNE_PAIRS_MAX], way = pow(0.5, (double)count), missed = 0;
         for (size_t i = 0; i < count; i++)
             values[i] = (double)i;
-        tune_interval interval = tune_interval_of_median(values, count);
+        tune_interval interval = tune_95_percent_interval_of_median(values, count);
         size_t out = (size_t)interval.low;
         ck_assert_double_eq(interval.high, (double)(count - 1 - out));
         for (size_t i = 0; i <= out; i++) {

@@ -25,13 +25,13 @@ typedef struct search {
     bool is_cut; /* more actors were found than the limit of the search allows */
 } search;
 
-static bool is_actor_wanted(const search *wanted, const actor *one)
+static bool has_actor_wanted_state(const search *wanted, const actor *one)
 {
     return wanted->state == NULL || strcasecmp(wanted->state, one->state) == 0;
 }
 
 /* Keep an actor that the search has found. Returns false without memory. */
-static bool keep_found_actor(search *found, const actor *one)
+static bool append_actor_to_found_ones(search *found, const actor *one)
 {
     if (found->count == found->room) {
         size_t room = found->room * 2 + 64;
@@ -46,7 +46,7 @@ static bool keep_found_actor(search *found, const actor *one)
 }
 
 /* Read the actors of one page of the dump. Returns how many there are; -1 without memory. */
-static long read_page_of_dump(search *found, const char *page)
+static long find_wanted_actors_in_page_of_dump(search *found, const char *page)
 {
     const char *text;
     size_t size;
@@ -54,7 +54,7 @@ static long read_page_of_dump(search *found, const char *page)
     actor one;
 
     for (; dump_read_next_actor(&page, &one, &text, &size); count++) {
-        if (!is_actor_wanted(found, &one))
+        if (!has_actor_wanted_state(found, &one))
             continue;
         if (found->count == found->limit) {
             found->is_cut = true;
@@ -62,7 +62,7 @@ static long read_page_of_dump(search *found, const char *page)
         }
         if (found->is_full)
             say_print_untrusted_text(stdout, text, size);
-        if (!keep_found_actor(found, &one))
+        if (!append_actor_to_found_ones(found, &one))
             return -1;
     }
     return count;
@@ -81,7 +81,7 @@ static void print_stuck_threads(const char *page)
 
 /* Get all pages of the dump from the program. A page that is cut is requested again with fewer
  * actors. */
-static int search_all_pages_of_dump(port *at, search *found)
+static int request_and_search_all_pages_of_dump(port *at, search *found)
 {
     char path[512], name[3 * DUMP_NAME + 1] = "";
     unsigned from = 0, count = PAGE_COUNT;
@@ -94,18 +94,18 @@ static int search_all_pages_of_dump(port *at, search *found)
         port_text answer;
         snprintf(path, sizeof path, "/actors?from=%u&count=%u%s%s", from, count,
                  found->behaviour != NULL ? "&behaviour=" : "", name);
-        if (!port_get_whole_answer(at, path, ANSWER_MS, &answer)) {
+        if (!port_get_and_collect_answer(at, path, ANSWER_MS, &answer)) {
             say_print_error("%s", at->error);
             return STATUS_FAILED;
         }
-        if (dump_has_missing_actors(answer.at) && count > 1) {
+        if (dump_does_text_say_actors_were_left_out(answer.at) && count > 1) {
             count /= 2;
             free(answer.at);
             continue;
         }
         if (page == 0 || from == 0)
             print_stuck_threads(answer.at);
-        long taken = read_page_of_dump(found, answer.at);
+        long taken = find_wanted_actors_in_page_of_dump(found, answer.at);
         free(answer.at);
         if (taken < 0) {
             say_print_error("no memory");
@@ -151,7 +151,7 @@ static void print_table_of_actors(const search *found)
 }
 
 /* Print how many actors of each behaviour are in each state. */
-static void print_counts_of_behaviours(const search *found)
+static void print_counts_by_behaviour_and_state(const search *found)
 {
     if (found->count > 0)
         (void)printf("%-20s %-10s %8s %8s %9s\n", "BEHAVIOUR", "STATE", "ACTORS", "MAIL", "SINCE");
@@ -173,16 +173,16 @@ static void print_counts_of_behaviours(const search *found)
     }
 }
 
-static int search_actors(port *at, search *found, bool is_counted)
+static int search_and_print_actors(port *at, search *found, bool is_counted)
 {
-    int status = search_all_pages_of_dump(at, found);
+    int status = request_and_search_all_pages_of_dump(at, found);
 
     if (status != STATUS_OK)
         return status;
     if (found->count > 0)
         qsort(found->each, found->count, sizeof *found->each, compare_actors_by_waiting_time);
     if (is_counted)
-        print_counts_of_behaviours(found);
+        print_counts_by_behaviour_and_state(found);
     else if (!found->is_full)
         print_table_of_actors(found);
     if (found->is_cut)
@@ -205,7 +205,7 @@ static bool is_name_of_state(const char *text)
     return false;
 }
 
-static int run_actors(const command *self, int argc, char **argv)
+static int run_command_actors(const command *self, int argc, char **argv)
 {
     static const struct option longs[] = {
         {"behaviour", required_argument, NULL, 'b'}, {"state", required_argument, NULL, 'S'},
@@ -231,14 +231,14 @@ static int run_actors(const command *self, int argc, char **argv)
     if (option == OPTIONS_STOP)
         return all.status;
     if (optind < argc)
-        return options_print_wrong(&all, "takes no '%s'", argv[optind]);
+        return options_print_usage_error(&all, "takes no '%s'", argv[optind]);
     if (found.state != NULL && !is_name_of_state(found.state))
-        return options_print_wrong(&all, "'%s' is no state of an actor", found.state);
+        return options_print_usage_error(&all, "'%s' is no state of an actor", found.state);
     if (is_counted && found.is_full)
-        return options_print_wrong(&all, "--count and --full are two forms of the same");
+        return options_print_usage_error(&all, "--count and --full are two forms of the same");
     found.limit = (size_t)limit;
-    if (options_open_port(&all, &at))
-        status = search_actors(&at, &found, is_counted);
+    if (options_open_port_of_meant_program(&all, &at))
+        status = search_and_print_actors(&at, &found, is_counted);
     port_close(&at);
     free(found.each);
     return status;
@@ -260,5 +260,5 @@ const command command_actors = {
         "  -c, --count              only how many of each behaviour are in each state\n"
         "  -f, --full               all that the program says of each, as it is\n"
         "  -n, --limit N            how many are looked at (1000; at most 100000)\n" OPTIONS_HELP,
-    .run = run_actors,
+    .run = run_command_actors,
 };

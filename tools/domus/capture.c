@@ -31,22 +31,24 @@ static bool write_piece_to_file(void *file_, const char *bytes, size_t size)
 }
 
 /* Save the port's answer to a request of `path` in a file. */
-static int save_path_to_file(const options *all, const char *path, long ms, const char *name)
+static int save_answer_of_port_to_file(const options *all, const char *path, long ms,
+                                       const char *name)
 {
     filling file = {.is_too_long = false};
     int status = STATUS_FAILED;
     port at;
 
-    if (options_open_port(all, &at) && output_begin_file(&file.to, name)) {
+    if (options_open_port_of_meant_program(all, &at) &&
+        output_open_temporary_file_or_stdout(&file.to, name)) {
         say_begin_to_note_signals();
         bool is_whole =
-            port_get_answer_in_pieces(&at, path, ms + EXTRA_MS, write_piece_to_file, &file);
+            port_get_and_pass_answer_to_sink(&at, path, ms + EXTRA_MS, write_piece_to_file, &file);
         int number = say_get_noted_signal();
         if (!is_whole)
             say_print_error("%s", number != 0 ? "interrupted" : at.error);
         else if (file.is_too_long)
             say_print_error("its answer is too long");
-        if (output_end_file(&file.to, is_whole && !file.is_too_long))
+        if (output_close_and_keep_file_if_whole(&file.to, is_whole && !file.is_too_long))
             status = STATUS_OK;
         if (status == STATUS_OK && file.to.file != stdout && isatty(STDERR_FILENO))
             (void)fprintf(stderr, "%s: %llu bytes\n", name, (unsigned long long)file.to.size);
@@ -63,11 +65,12 @@ static bool check_file_or_stdout_is_usable(const options *all, const char *name)
         return true;
     if (name == NULL && !isatty(STDOUT_FILENO))
         return true;
-    (void)options_print_wrong(all, "a file has to be named by -o, as a terminal cannot show it");
+    (void)options_print_usage_error(all,
+                                    "a file has to be named by -o, as a terminal cannot show it");
     return false;
 }
 
-static int run_trace(const command *self, int argc, char **argv)
+static int run_command_trace(const command *self, int argc, char **argv)
 {
     static const struct option longs[] = {{"duration", required_argument, NULL, 'd'},
                                           {"output", required_argument, NULL, 'o'},
@@ -87,13 +90,13 @@ static int run_trace(const command *self, int argc, char **argv)
     if (option == OPTIONS_STOP)
         return all.status;
     if (optind < argc)
-        return options_print_wrong(&all, "takes no '%s'", argv[optind]);
+        return options_print_usage_error(&all, "takes no '%s'", argv[optind]);
     if (!check_file_or_stdout_is_usable(&all, name))
         return STATUS_USAGE;
     if (ms % 1000 != 0)
-        return options_print_wrong(&all, "the port counts whole seconds");
+        return options_print_usage_error(&all, "the port counts whole seconds");
     snprintf(path, sizeof path, "/trace?seconds=%ld", ms / 1000);
-    return save_path_to_file(&all, path, ms, name != NULL ? name : "-");
+    return save_answer_of_port_to_file(&all, path, ms, name != NULL ? name : "-");
 }
 
 static bool ends_with_suffix(const char *text, const char *end)
@@ -103,7 +106,7 @@ static bool ends_with_suffix(const char *text, const char *end)
     return length >= part && strcmp(text + length - part, end) == 0;
 }
 
-static int run_flame(const command *self, int argc, char **argv)
+static int run_command_flame(const command *self, int argc, char **argv)
 {
     static const struct option longs[] = {{"duration", required_argument, NULL, 'd'},
                                           {"output", required_argument, NULL, 'o'},
@@ -125,12 +128,12 @@ static int run_flame(const command *self, int argc, char **argv)
     if (option == OPTIONS_STOP)
         return all.status;
     if (optind < argc)
-        return options_print_wrong(&all, "takes no '%s'", argv[optind]);
+        return options_print_usage_error(&all, "takes no '%s'", argv[optind]);
     if (ms % 1000 != 0)
-        return options_print_wrong(&all, "the port counts whole seconds");
+        return options_print_usage_error(&all, "the port counts whole seconds");
     snprintf(path, sizeof path, "/profile?cpu=%lds&hz=%ld&format=%s", ms / 1000, hertz,
              ends_with_suffix(name, ".svg") ? "svg" : "folded");
-    return save_path_to_file(&all, path, ms, name);
+    return save_answer_of_port_to_file(&all, path, ms, name);
 }
 
 const command command_trace = {
@@ -144,7 +147,7 @@ const command command_trace = {
             "  -d, --duration TIME      for how long, 0..60s in whole seconds (2s); 0: only what\n"
             "                           the program has recorded before\n"
             "  -o, --output FILE        where it goes; -: to stdout\n" OPTIONS_HELP,
-    .run = run_trace,
+    .run = run_command_trace,
 };
 
 const command command_flame = {
@@ -159,5 +162,5 @@ const command command_flame = {
             "  -d, --duration TIME      for how long, 1s..60s in whole seconds (10s)\n"
             "  -o, --output FILE        where it goes (-: to stdout)\n"
             "      --hz N               samples for each second of CPU time (99)\n" OPTIONS_HELP,
-    .run = run_flame,
+    .run = run_command_flame,
 };

@@ -33,7 +33,7 @@ typedef struct table {
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-static void read_text_of_member(const json_t *object, const char *name, cell ret_text)
+static void copy_member_text_as_ascii(const json_t *object, const char *name, cell ret_text)
 {
     const json_t *value = json_object_get(object, name);
 
@@ -47,8 +47,8 @@ static void read_columns_of_table(const json_t *list, table *to)
     to->columns = count < COLUMNS_MAX ? count : COLUMNS_MAX;
     for (size_t i = 0; i < to->columns; i++) {
         cell kind;
-        read_text_of_member(json_array_get(list, i), "title", to->titles[i]);
-        read_text_of_member(json_array_get(list, i), "kind", kind);
+        copy_member_text_as_ascii(json_array_get(list, i), "title", to->titles[i]);
+        copy_member_text_as_ascii(json_array_get(list, i), "kind", kind);
         to->has_labels = to->has_labels || strcmp(kind, "label") == 0;
         to->is_number[i] =
             strcmp(kind, "label") != 0 && strcmp(kind, "text") != 0 && strcmp(kind, "state") != 0;
@@ -61,7 +61,7 @@ static void read_cell_of_table(const json_t *row, const json_t *column, cell ret
     const json_t *value = name != NULL ? json_object_get(row, name) : NULL;
     cell kind;
 
-    read_text_of_member(column, "kind", kind);
+    copy_member_text_as_ascii(column, "kind", kind);
     if (json_is_string(value))
         escape_name_to_ascii(json_string_value(value), json_string_length(value), ret_text,
                              CELL_SIZE);
@@ -138,7 +138,7 @@ static void print_only_row_as_line(const table *shown)
     (void)putchar('\n');
 }
 
-static bool print_table_or_line(const json_t *from, size_t most)
+static bool print_table_of_answer_or_its_only_row(const json_t *from, size_t most)
 {
     const json_t *all = json_object_get(from, "total");
     size_t total =
@@ -146,7 +146,7 @@ static bool print_table_or_line(const json_t *from, size_t most)
     table shown;
     cell title;
 
-    read_text_of_member(from, "title", title);
+    copy_member_text_as_ascii(from, "title", title);
     if (!read_table_of_answer(from, most, &shown))
         return false;
     if (!shown.has_labels && shown.rows > 0) {
@@ -177,14 +177,14 @@ static int print_nodes_of_cluster(const json_t *all, bool as_json, size_t most)
         free(text);
     } else {
         for (size_t i = 0; is_done && i < json_array_size(tables); i++)
-            is_done = print_table_or_line(json_array_get(tables, i), most);
+            is_done = print_table_of_answer_or_its_only_row(json_array_get(tables, i), most);
     }
     if (!is_done)
         say_print_error("there is no memory");
     return is_done ? STATUS_OK : STATUS_FAILED;
 }
 
-static int print_tables_of_cluster(port *at, bool as_json, long most)
+static int request_and_print_tables_of_cluster(port *at, bool as_json, long most)
 {
     json_error_t error;
     port_text answer;
@@ -192,7 +192,7 @@ static int print_tables_of_cluster(port *at, bool as_json, long most)
 
     escape_name_to_ascii(at->endpoint, strlen(at->endpoint), endpoint, sizeof endpoint);
     snprintf(path, sizeof path, "/cluster?count=%ld", most);
-    if (!port_get_whole_answer(at, path, ANSWER_MS, &answer)) {
+    if (!port_get_and_collect_answer(at, path, ANSWER_MS, &answer)) {
         if (at->status == 404)
             say_print_error("%s: this program is no node of a cluster", endpoint);
         else
@@ -210,7 +210,7 @@ static int print_tables_of_cluster(port *at, bool as_json, long most)
     return status;
 }
 
-static int run_cluster(const command *self, int argc, char **argv)
+static int run_command_cluster(const command *self, int argc, char **argv)
 {
     static const struct option longs[] = {
         {"json", no_argument, NULL, 'j'}, {"limit", required_argument, NULL, 'n'}, OPTIONS_LONG};
@@ -228,9 +228,9 @@ static int run_cluster(const command *self, int argc, char **argv)
     if (option == OPTIONS_STOP)
         return all.status;
     if (optind < argc)
-        return options_print_wrong(&all, "takes no '%s'", argv[optind]);
-    if (options_open_port(&all, &at))
-        status = print_tables_of_cluster(&at, as_json, most);
+        return options_print_usage_error(&all, "takes no '%s'", argv[optind]);
+    if (options_open_port_of_meant_program(&all, &at))
+        status = request_and_print_tables_of_cluster(&at, as_json, most);
     port_close(&at);
     return status;
 }
@@ -246,5 +246,5 @@ const command command_cluster = {
             "\n"
             "  -j, --json               as one line of JSON\n"
             "  -n, --limit N            rows of each table (1000; at most 10000)\n" OPTIONS_HELP,
-    .run = run_cluster,
+    .run = run_command_cluster,
 };

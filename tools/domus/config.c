@@ -16,15 +16,15 @@ static const struct verb {
     const char *wants;   /* text for the error when other words follow the verb */
     const char *options; /* letters of the verb's options; 'S' is --set */
 } verbs[] = {
-    {"check", config_check, 1, SIZE_MAX, "FILE...", "xS"},
-    {"show", config_show, 0, SIZE_MAX, "[FILE...]", "xScjps"},
-    {"diff", config_diff, 1, 2, "[FILE] FILE", "xjps"},
-    {"explain", config_explain, 0, SIZE_MAX, "[KEY...]", "xj"},
-    {"schema", config_schema, 0, 0, "nothing", "x"},
+    {"check", config_check_files, 1, SIZE_MAX, "FILE...", "xS"},
+    {"show", config_print_values, 0, SIZE_MAX, "[FILE...]", "xScjps"},
+    {"diff", config_print_differences, 1, 2, "[FILE] FILE", "xjps"},
+    {"explain", config_print_explanation_of_keys, 0, SIZE_MAX, "[KEY...]", "xj"},
+    {"schema", config_print_schema, 0, 0, "nothing", "x"},
 };
 #define VERBS (sizeof verbs / sizeof verbs[0])
 
-static const struct verb *find_verb_of_config(const char *name)
+static const struct verb *find_subcommand_of_config(const char *name)
 {
     for (size_t i = 0; i < VERBS; i++) {
         if (strcmp(verbs[i].name, name) == 0)
@@ -35,7 +35,7 @@ static const struct verb *find_verb_of_config(const char *name)
 
 /* Returns the letter of an option that was given but that the verb of domus config does not have;
  * 0: none. */
-static char find_option_not_of_verb(const struct verb *verb, const config_words *given)
+static char find_given_option_that_verb_lacks(const struct verb *verb, const config_words *given)
 {
     const struct {
         char letter;
@@ -51,22 +51,24 @@ static char find_option_not_of_verb(const struct verb *verb, const config_words 
     return 0;
 }
 
-static int run_verb_of_config(const struct verb *verb, config_words *given)
+static int check_arguments_and_run_config_verb(const struct verb *verb, config_words *given)
 {
-    char strange = find_option_not_of_verb(verb, given);
+    char strange = find_given_option_that_verb_lacks(verb, given);
 
     if (strange == 'S')
-        return options_print_wrong(&given->all, "%s has no option '--set'", verb->name);
+        return options_print_usage_error(&given->all, "%s has no option '--set'", verb->name);
     if (strange != 0)
-        return options_print_wrong(&given->all, "%s has no option '-%c'", verb->name, strange);
+        return options_print_usage_error(&given->all, "%s has no option '-%c'", verb->name,
+                                         strange);
     if (given->count < verb->least || given->count > verb->most)
-        return options_print_wrong(&given->all, "%s takes %s", verb->name, verb->wants);
+        return options_print_usage_error(&given->all, "%s takes %s", verb->name, verb->wants);
     return verb->run(given);
 }
 
 /* Read the options of domus config, and find the verb. Returns it; NULL with the exit status of the
  * command. */
-static const struct verb *read_words_and_options(int argc, char **argv, config_words *given)
+static const struct verb *read_config_options_and_find_verb(int argc, char **argv,
+                                                            config_words *given)
 {
     static const struct option longs[] = {{"exec", required_argument, NULL, 'x'},
                                           {"set", required_argument, NULL, SET},
@@ -87,16 +89,16 @@ static const struct verb *read_words_and_options(int argc, char **argv, config_w
     }
     if (option == OPTIONS_STOP)
         return NULL;
-    const struct verb *verb = optind < argc ? find_verb_of_config(argv[optind]) : NULL;
+    const struct verb *verb = optind < argc ? find_subcommand_of_config(argv[optind]) : NULL;
     if (verb == NULL)
-        given->all.status = options_print_wrong(
+        given->all.status = options_print_usage_error(
             &given->all, "the first word is check, show, diff, explain or schema");
     given->words = argv + optind + 1;
     given->count = verb != NULL ? (size_t)(argc - optind - 1) : 0;
     return verb;
 }
 
-static int run_config(const command *self, int argc, char **argv)
+static int run_command_config(const command *self, int argc, char **argv)
 {
     config_words given = {.all = {.self = self}, .sets = calloc((size_t)argc, sizeof *given.sets)};
 
@@ -104,8 +106,9 @@ static int run_config(const command *self, int argc, char **argv)
         say_print_error("no memory");
         return STATUS_FAILED;
     }
-    const struct verb *verb = read_words_and_options(argc, argv, &given);
-    int status = verb != NULL ? run_verb_of_config(verb, &given) : given.all.status;
+    const struct verb *verb = read_config_options_and_find_verb(argc, argv, &given);
+    int status =
+        verb != NULL ? check_arguments_and_run_config_verb(verb, &given) : given.all.status;
     free(given.sets);
     return status;
 }
@@ -129,5 +132,5 @@ const command command_config = {
             "      --set KEY=VALUE      set a key over the files, as the program's own --set\n"
             "  -c, --changed            show: only keys that are not at their defaults\n"
             "  -j, --json               show, diff, explain: print JSON\n" OPTIONS_HELP,
-    .run = run_config,
+    .run = run_command_config,
 };

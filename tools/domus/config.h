@@ -21,10 +21,10 @@ typedef struct config_words {
 } config_words;
 
 /* The verbs of domus config. Each returns an exit status. */
-int config_check(const config_words *given);
-int config_show(const config_words *given);
-int config_diff(const config_words *given);
-int config_explain(const config_words *given);
-int config_schema(const config_words *given);
+int config_check_files(const config_words *given);
+int config_print_values(const config_words *given);
+int config_print_differences(const config_words *given);
+int config_print_explanation_of_keys(const config_words *given);
+int config_print_schema(const config_words *given);
 
 #endif

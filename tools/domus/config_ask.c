@@ -261,7 +261,7 @@ static void run_child_to_end(child *one, const char **arguments)
 /* --- the answer of the program ---------------------------------------------------------------- */
 
 /* Print why the program has given no answer: the reason, or the first line of its error output. */
-static void print_why_no_answer(const child *one)
+static void print_why_program_gave_no_answer(const child *one)
 {
     const ask_output *said = &one->outputs[ERR];
     const char *line = said->text != NULL ? said->text : "it says nothing";
@@ -303,7 +303,7 @@ static json_t *read_answer_of_program(const child *one, const config_question *q
     const json_t *right = json_object_get(answer, "right");
 
     if (tell == NULL || strcmp(tell, question->tell) != 0) {
-        print_why_no_answer(one);
+        print_why_program_gave_no_answer(one);
     } else if (json_is_false(right)) {
         print_faults_of_configuration(one, question->exec != NULL);
     } else {
@@ -313,7 +313,7 @@ static json_t *read_answer_of_program(const child *one, const config_question *q
     return NULL;
 }
 
-json_t *config_ask(const config_question *question)
+json_t *config_run_program_for_answer(const config_question *question)
 {
     char keys[PATH_MAX];
     child one = {.path = question->exec};

@@ -26,18 +26,18 @@ typedef struct comparing {
 
 /* Get the value of a key in a configuration, or the value that applies where the key is left out;
  * ABSENT if neither is there. */
-static config_value find_value_of_key(const json_t *rows, const char *key)
+static config_value find_value_or_default_of_key(const json_t *rows, const char *key)
 {
     config_value found;
     const char *channel = strstr(key, CHANNEL);
 
-    if (config_values_find_row(rows, key, &found))
+    if (config_values_find_value_of_key(rows, key, &found))
         return found;
     if (channel != NULL && strncmp(key, "listeners.", 10) == 0) {
         char name[PATH_SIZE];
         snprintf(name, sizeof name, "%.*s.name", (int)(channel - key), key);
-        if (config_values_find_row(rows, name, &found) &&
-            config_values_find_row(rows, channel + 1, &found))
+        if (config_values_find_value_of_key(rows, name, &found) &&
+            config_values_find_value_of_key(rows, channel + 1, &found))
             return found;
     }
     return (config_value){key, ABSENT, ""};
@@ -50,40 +50,43 @@ static bool is_value_absent(const config_value *one)
 
 /* Returns when the new value of a key takes effect. A key that is missing on one side belongs to a
  * listener or pool that is added or removed. */
-static const char *get_time_of_effect(const comparing *all, const char *path,
-                                      const config_value *before, const config_value *now)
+static const char *does_new_value_work_live_or_at_restart(const comparing *all, const char *path,
+                                                          const config_value *before,
+                                                          const config_value *now)
 {
-    const json_t *key = config_keys_find_key_of_row(all->keys, path);
+    const json_t *key = config_keys_find_key_of_value_path(all->keys, path);
 
     if (key == NULL)
         return "unknown";
     bool is_live =
-        config_key_has_fact(key, "live") && !is_value_absent(before) && !is_value_absent(now);
+        config_key_is_member_true(key, "live") && !is_value_absent(before) && !is_value_absent(now);
     return is_live ? "live" : "restart";
 }
 
 /* Returns whether a running program has computed its value of the key from the default word, such
  * as "auto", which the file has, too. */
-static bool is_value_computed_from_word(const comparing *all, const config_value *before,
-                                        const config_value *now)
+static bool is_running_value_computed_from_word(const comparing *all, const config_value *before,
+                                                const config_value *now)
 {
-    const json_t *key = config_keys_find_key_of_row(all->keys, now->key);
+    const json_t *key = config_keys_find_key_of_value_path(all->keys, now->key);
 
     return key != NULL && strcmp(before->origin, "default") == 0 &&
-           strcmp(now->value, config_key_get_text(key, "default")) == 0;
+           strcmp(now->value, config_key_get_text_of_member(key, "default")) == 0;
 }
 
-static void compare_values_of_key(const comparing *all, const char *key)
+static void add_difference_of_key_if_values_differ(const comparing *all, const char *key)
 {
-    config_value before = find_value_of_key(all->before, key),
-                 now = find_value_of_key(all->now, key);
+    config_value before = find_value_or_default_of_key(all->before, key),
+                 now = find_value_or_default_of_key(all->now, key);
 
-    if (strcmp(before.value, now.value) == 0 || is_value_computed_from_word(all, &before, &now))
+    if (strcmp(before.value, now.value) == 0 ||
+        is_running_value_computed_from_word(all, &before, &now))
         return;
     (void)json_array_append_new(
-        all->rows, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "key", key, "before", before.value,
-                             "before_origin", before.origin, "after", now.value, "after_origin",
-                             now.origin, "change", get_time_of_effect(all, key, &before, &now)));
+        all->rows,
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "key", key, "before", before.value,
+                  "before_origin", before.origin, "after", now.value, "after_origin", now.origin,
+                  "change", does_new_value_work_live_or_at_restart(all, key, &before, &now)));
 }
 
 static void compare_all_keys(const comparing *all)
@@ -91,11 +94,12 @@ static void compare_all_keys(const comparing *all)
     config_value other;
 
     for (size_t i = 0; i < json_array_size(all->before); i++)
-        compare_values_of_key(all, config_values_get_row(all->before, i).key);
+        add_difference_of_key_if_values_differ(all,
+                                               config_values_get_value_of_row(all->before, i).key);
     for (size_t i = 0; i < json_array_size(all->now); i++) {
-        const char *key = config_values_get_row(all->now, i).key;
-        if (!config_values_find_row(all->before, key, &other))
-            compare_values_of_key(all, key);
+        const char *key = config_values_get_value_of_row(all->now, i).key;
+        if (!config_values_find_value_of_key(all->before, key, &other))
+            add_difference_of_key_if_values_differ(all, key);
     }
 }
 
@@ -147,7 +151,7 @@ static void print_table_of_differences(const json_t *rows)
     }
 }
 
-static bool needs_change_restart(const json_t *rows)
+static bool needs_any_difference_a_restart(const json_t *rows)
 {
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const char *change = json_string_value(json_object_get(json_array_get(rows, i), "change"));
@@ -170,28 +174,28 @@ static int print_differences(const comparing *all, bool is_json)
         json_decref(answer);
     } else if (count > 0) {
         print_table_of_differences(all->rows);
-        if (all->is_running && needs_change_restart(all->rows))
+        if (all->is_running && needs_any_difference_a_restart(all->rows))
             (void)puts("\nA reload takes none of these values, because some need a restart.");
     }
     return count == 0 && printed == 0 ? STATUS_OK : STATUS_FAILED;
 }
 
-int config_diff(const config_words *given)
+int config_print_differences(const config_words *given)
 {
     bool is_running = given->count == 1;
     json_t *keys = NULL, *before = NULL, *now = NULL;
     int status = STATUS_FAILED;
 
     if (!is_running && (given->all.program != NULL || given->all.endpoint != NULL))
-        return options_print_wrong(&given->all,
-                                   "-p and -s are for one FILE, which the program that runs "
-                                   "is compared with");
-    before = is_running ? config_values_ask_running(given)
+        return options_print_usage_error(&given->all,
+                                         "-p and -s are for one FILE, which the program that runs "
+                                         "is compared with");
+    before = is_running ? config_values_of_running_program(given)
                         : config_values_read_files(given, given->words, 1);
     if (before != NULL)
         now = config_values_read_files(given, given->words + given->count - 1, 1);
     if (now != NULL)
-        keys = config_keys_ask_program(given->exec);
+        keys = config_ask_program_for_key_table(given->exec);
     if (keys != NULL) {
         const comparing all = {.keys = keys,
                                .before = before,

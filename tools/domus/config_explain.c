@@ -34,13 +34,13 @@ static void write_name_of_key(const found *one, char name[TEXT_SIZE])
     bool is_listed = one->table != 0;
 
     snprintf(name, TEXT_SIZE, "%s%s%s", is_listed ? tables[one->table] : "",
-             is_listed ? ".NAME." : "", config_key_get_text(one->key, "key"));
+             is_listed ? ".NAME." : "", config_key_get_text_of_member(one->key, "key"));
 }
 
 static const char *get_comment_of_key(const json_t *texts, const found *one)
 {
     return config_texts_get_text_of_key(texts, one->table != 0 ? tables[one->table] : "",
-                                        config_key_get_text(one->key, "key"));
+                                        config_key_get_text_of_member(one->key, "key"));
 }
 
 static const char *describe_type_of_values(const json_t *key)
@@ -60,7 +60,7 @@ static const char *describe_type_of_values(const json_t *key)
     };
 
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
-        if (strcmp(types[i][0], config_key_get_text(key, "kind")) == 0)
+        if (strcmp(types[i][0], config_key_get_text_of_member(key, "kind")) == 0)
             return types[i][1];
     }
     return "a text";
@@ -79,7 +79,7 @@ static void append_text_to_buffer(char text[TEXT_SIZE], const char *before, cons
     snprintf(text + used, TEXT_SIZE - used, "%s%s", used > 0 ? before : "", more);
 }
 
-static void append_range_to_buffer(const json_t *key, char text[TEXT_SIZE])
+static void append_accepted_values_to_buffer(const json_t *key, char text[TEXT_SIZE])
 {
     char part[TEXT_SIZE];
 
@@ -92,30 +92,32 @@ static void append_range_to_buffer(const json_t *key, char text[TEXT_SIZE])
         return;
     }
     if (!is_number_key(key)) {
-        const char *least = config_key_get_text(key, "minimum");
+        const char *least = config_key_get_text_of_member(key, "minimum");
         bool is_open = strcmp(least, "0") == 0;
         snprintf(part, sizeof part, "%s%s%s bytes", is_open ? "up to " : least, is_open ? "" : "..",
-                 config_key_get_text(key, "maximum"));
+                 config_key_get_text_of_member(key, "maximum"));
         append_text_to_buffer(text, " or ", part);
         return;
     }
-    if (config_key_has_fact(key, "zero") && strcmp(config_key_get_text(key, "minimum"), "0") != 0)
+    if (config_key_is_member_true(key, "zero") &&
+        strcmp(config_key_get_text_of_member(key, "minimum"), "0") != 0)
         append_text_to_buffer(text, " or ", "0");
-    snprintf(part, sizeof part, "%s..%s%s", config_key_get_text(key, "least"),
-             config_key_get_text(key, "most"),
-             config_key_has_fact(key, "power_of_two") ? ", a power of two" : "");
+    snprintf(part, sizeof part, "%s..%s%s", config_key_get_text_of_member(key, "least"),
+             config_key_get_text_of_member(key, "most"),
+             config_key_is_member_true(key, "power_of_two") ? ", a power of two" : "");
     append_text_to_buffer(text, " or ", part);
 }
 
 /* Write the values that a key accepts; `second` is the second row of the key in the table, or
  * NULL. */
-static void write_values_of_key(const json_t *key, const json_t *second, char text[TEXT_SIZE])
+static void write_accepted_values_of_key(const json_t *key, const json_t *second,
+                                         char text[TEXT_SIZE])
 {
     text[0] = '\0';
-    append_text_to_buffer(text, "", config_key_get_text(key, "special"));
-    append_range_to_buffer(key, text);
+    append_text_to_buffer(text, "", config_key_get_text_of_member(key, "special"));
+    append_accepted_values_to_buffer(key, text);
     if (second != NULL)
-        append_range_to_buffer(second, text);
+        append_accepted_values_to_buffer(second, text);
 }
 
 static const char *get_default_of_key(const json_t *key)
@@ -124,13 +126,13 @@ static const char *get_default_of_key(const json_t *key)
 
     if (text != NULL)
         return text[0] != '\0' ? text : "empty";
-    return config_key_has_fact(key, "inherits") ? "the value of the section channel"
-                                                : "none: it has to be given";
+    return config_key_is_member_true(key, "inherits") ? "the value of the section channel"
+                                                      : "none: it has to be given";
 }
 
-static const char *get_time_of_effect(const json_t *key)
+static const char *describe_when_new_value_takes_effect(const json_t *key)
 {
-    return config_key_has_fact(key, "live")
+    return config_key_is_member_true(key, "live")
                ? "live: a program that runs takes a new value, by SIGHUP or over its port"
                : "at a start: a new value needs a restart";
 }
@@ -171,7 +173,8 @@ static void print_rules_that_name_key(const json_t *key)
     char text[TEXT_SIZE] = "";
     const char *rule;
 
-    for (size_t at = 0; (rule = key_rules_find_next(config_key_get_text(key, "key"), &at)) != NULL;)
+    for (size_t at = 0; (rule = key_rules_find_next_rule_that_names_key(
+                             config_key_get_text_of_member(key, "key"), &at)) != NULL;)
         append_text_to_buffer(text, ", ", rule);
     if (text[0] != '\0')
         print_fact_of_key("doctor", text);
@@ -188,13 +191,13 @@ static void print_all_about_key(const json_t *keys, const json_t *texts, const f
     if (comment[0] != '\0')
         print_wrapped_text(comment);
     print_fact_of_key("type", describe_type_of_values(one->key));
-    write_values_of_key(one->key, config_keys_get_second_row(keys, one->key), text);
+    write_accepted_values_of_key(one->key, config_keys_get_second_row_of_key(keys, one->key), text);
     print_fact_of_key("values", text);
     print_fact_of_key("default", get_default_of_key(one->key));
-    print_fact_of_key("change", get_time_of_effect(one->key));
+    print_fact_of_key("change", describe_when_new_value_takes_effect(one->key));
     if (json_object_get(one->key, "field") != NULL)
-        print_fact_of_key("in C", config_key_get_text(one->key, "field"));
-    if (config_key_has_fact(one->key, "secret"))
+        print_fact_of_key("in C", config_key_get_text_of_member(one->key, "field"));
+    if (config_key_is_member_true(one->key, "secret"))
         print_fact_of_key("secret", "nobody is shown it");
     print_rules_that_name_key(one->key);
 }
@@ -207,8 +210,8 @@ static json_t *make_json_of_key(const json_t *texts, const found *one)
     char name[TEXT_SIZE];
 
     write_name_of_key(one, name);
-    for (size_t at = 0;
-         (rule = key_rules_find_next(config_key_get_text(one->key, "key"), &at)) != NULL;)
+    for (size_t at = 0; (rule = key_rules_find_next_rule_that_names_key(
+                             config_key_get_text_of_member(one->key, "key"), &at)) != NULL;)
         (void)json_array_append_new(rules, json_string(rule));
     (void)json_object_set_new(all, "key", json_string(name));
     (void)json_object_set_new(all, "text", json_string(get_comment_of_key(texts, one)));
@@ -217,7 +220,7 @@ static json_t *make_json_of_key(const json_t *texts, const found *one)
 }
 
 /* Print a key of the configuration in one line: its default, and the beginning of its text. */
-static void print_key_in_one_line(const json_t *texts, const found *one)
+static void print_key_and_default_in_one_line(const json_t *texts, const found *one)
 {
     const char *comment = get_comment_of_key(texts, one), *end = strstr(comment, ". ");
     char text[TEXT_SIZE];
@@ -244,7 +247,7 @@ static bool is_key_below_section(const char *name, const char *word)
 }
 
 /* Returns whether the name of a key ends with the word, before which a dot stands. */
-static bool is_end_of_name(const char *name, const char *word)
+static bool does_key_name_end_with_word(const char *name, const char *word)
 {
     size_t length = strlen(word), size = strlen(name);
 
@@ -252,12 +255,12 @@ static bool is_end_of_name(const char *name, const char *word)
            strcasecmp(name + size - length, word) == 0;
 }
 
-static bool is_end_of_section_of_key(const char *name, const char *word)
+static bool does_section_key_name_end_with_word(const char *name, const char *word)
 {
-    return strstr(name, ".NAME.") == NULL && is_end_of_name(name, word);
+    return strstr(name, ".NAME.") == NULL && does_key_name_end_with_word(name, word);
 }
 
-static bool has_name_part(const char *name, const char *word)
+static bool does_key_name_contain_word(const char *name, const char *word)
 {
     return strcasestr(name, word) != NULL;
 }
@@ -275,8 +278,8 @@ static size_t call_for_wanted_keys(const json_t *keys, const char *word, wanted 
             const found one = {json_array_get(rows, i), table};
             char name[TEXT_SIZE];
             write_name_of_key(&one, name);
-            bool is_second = strcmp(before, config_key_get_text(one.key, "key")) == 0;
-            before = config_key_get_text(one.key, "key");
+            bool is_second = strcmp(before, config_key_get_text_of_member(one.key, "key")) == 0;
+            before = config_key_get_text_of_member(one.key, "key");
             if (is_second || !is_wanted(name, word))
                 continue;
             call(context, &one);
@@ -286,12 +289,12 @@ static size_t call_for_wanted_keys(const json_t *keys, const char *word, wanted 
     return count;
 }
 
-static void store_found_key(void *kept, const found *one)
+static void copy_found_key_to_context(void *kept, const found *one)
 {
     *(found *)kept = *one;
 }
 
-static void print_name_of_similar_key(void *names_, const found *one)
+static void append_name_of_similar_key(void *names_, const found *one)
 {
     char *names = names_, name[TEXT_SIZE];
 
@@ -304,8 +307,9 @@ static void print_similar_keys(const json_t *keys, const char *word)
 {
     char names[TEXT_SIZE] = "", shown[SHOWN_SIZE];
     const char *last = strrchr(word, '.');
-    size_t count = call_for_wanted_keys(keys, last != NULL && last[1] != '\0' ? last + 1 : word,
-                                        has_name_part, print_name_of_similar_key, names);
+    size_t count =
+        call_for_wanted_keys(keys, last != NULL && last[1] != '\0' ? last + 1 : word,
+                             does_key_name_contain_word, append_name_of_similar_key, names);
 
     escape_name_to_ascii(word, strlen(word), shown, sizeof shown);
     if (count > 0 && count <= NEAR_MAX)
@@ -320,26 +324,27 @@ typedef struct printing {
     json_t *list; /* JSON list to which the keys are added; NULL: they are printed as lines */
 } printing;
 
-static void add_key_to_printed_list(void *printing_, const found *one)
+static void add_key_to_json_list_or_print_it(void *printing_, const found *one)
 {
     const printing *to = printing_;
 
     if (to->list != NULL)
         (void)json_array_append_new(to->list, make_json_of_key(to->texts, one));
     else
-        print_key_in_one_line(to->texts, one);
+        print_key_and_default_in_one_line(to->texts, one);
 }
 
 /* Find the one key of the configuration that a word means. Returns false if there is none. If
  * listeners have the key, too, the key of the section is meant. */
 static bool find_key_of_word(const json_t *keys, const char *word, found *ret_found)
 {
-    const json_t *key = config_keys_find_by_name(keys, word);
+    const json_t *key = config_keys_find_key_by_name(keys, word);
 
     if (key == NULL)
-        return call_for_wanted_keys(keys, word, is_end_of_section_of_key, store_found_key,
-                                    ret_found) == 1 ||
-               call_for_wanted_keys(keys, word, is_end_of_name, store_found_key, ret_found) == 1;
+        return call_for_wanted_keys(keys, word, does_section_key_name_end_with_word,
+                                    copy_found_key_to_context, ret_found) == 1 ||
+               call_for_wanted_keys(keys, word, does_key_name_end_with_word,
+                                    copy_found_key_to_context, ret_found) == 1;
     *ret_found = (found){key, 0};
     for (size_t table = 1; table < TABLES; table++) {
         if (strncmp(word, tables[table], strlen(tables[table])) == 0)
@@ -350,36 +355,37 @@ static bool find_key_of_word(const json_t *keys, const char *word, found *ret_fo
 
 /* Explain the key that a word means, or list the keys of a section; "": all keys. Returns whether
  * there are any. */
-static bool explain_key_or_section(const json_t *keys, printing *to, const char *word)
+static bool print_one_key_or_all_keys_of_section(const json_t *keys, printing *to, const char *word)
 {
     found one;
 
     if (word[0] == '\0' || !find_key_of_word(keys, word, &one)) {
-        if (call_for_wanted_keys(keys, word, is_key_below_section, add_key_to_printed_list, to) > 0)
+        if (call_for_wanted_keys(keys, word, is_key_below_section, add_key_to_json_list_or_print_it,
+                                 to) > 0)
             return true;
         print_similar_keys(keys, word);
         return false;
     }
     if (to->list != NULL)
-        add_key_to_printed_list(to, &one);
+        add_key_to_json_list_or_print_it(to, &one);
     else
         print_all_about_key(keys, to->texts, &one);
     return true;
 }
 
-int config_explain(const config_words *given)
+int config_print_explanation_of_keys(const config_words *given)
 {
-    json_t *keys = config_keys_ask_program(given->exec);
+    json_t *keys = config_ask_program_for_key_table(given->exec);
     json_t *texts = keys != NULL ? config_texts_read_comments((const char *)config_yaml) : NULL;
     printing to = {.texts = texts, .list = given->is_json ? json_array() : NULL};
     bool is_right = texts != NULL;
 
     if (texts != NULL && given->count == 0)
-        is_right = explain_key_or_section(keys, &to, "");
+        is_right = print_one_key_or_all_keys_of_section(keys, &to, "");
     for (size_t i = 0; texts != NULL && i < given->count; i++) {
         if (i > 0 && to.list == NULL)
             (void)putchar('\n');
-        is_right = explain_key_or_section(keys, &to, given->words[i]) && is_right;
+        is_right = print_one_key_or_all_keys_of_section(keys, &to, given->words[i]) && is_right;
     }
     if (to.list != NULL && texts != NULL) {
         is_right = json_dumpf(to.list, stdout, JSON_INDENT(1)) == 0 && is_right;

@@ -40,23 +40,23 @@ typedef struct choices {
     json_t *list;
 } choices;
 
-static void add_alternative(choices *to, json_t *schema)
+static void add_alternative_to_schema(choices *to, json_t *schema)
 {
     (void)json_array_append_new(to->list, schema);
 }
 
-static void add_alternative_of_type(choices *to, const char *type)
+static void add_type_alternative_to_schema(choices *to, const char *type)
 {
-    add_alternative(to, json_pack("{s:s}", "type", type));
+    add_alternative_to_schema(to, json_pack("{s:s}", "type", type));
 }
 
-static void add_alternative_of_pattern(choices *to, const char *pattern)
+static void add_pattern_alternative_to_schema(choices *to, const char *pattern)
 {
-    add_alternative(to, json_pack("{s:s, s:s}", "type", "string", "pattern", pattern));
+    add_alternative_to_schema(to, json_pack("{s:s, s:s}", "type", "string", "pattern", pattern));
 }
 
 /* Returns the schema that accepts a value if one of the alternatives does. */
-static json_t *make_schema_of_alternatives(choices *from)
+static json_t *make_schema_any_of_alternatives(choices *from)
 {
     json_t *schema;
 
@@ -68,9 +68,9 @@ static json_t *make_schema_of_alternatives(choices *from)
     return schema;
 }
 
-static uint64_t get_number_of_key(const json_t *key, const char *name)
+static uint64_t read_number_member_of_key(const json_t *key, const char *name)
 {
-    return strtoull(config_key_get_text(key, name), NULL, 10);
+    return strtoull(config_key_get_text_of_member(key, name), NULL, 10);
 }
 
 static json_int_t cap_to_json_integer(uint64_t number)
@@ -98,7 +98,7 @@ static const struct kind {
     {"size", {{"B", 1}, {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}}},
 };
 
-static const struct kind *find_kind_of_key(const char *name)
+static const struct kind *find_number_kind_by_name(const char *name)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         if (strcmp(kinds[i].name, name) == 0)
@@ -108,10 +108,10 @@ static const struct kind *find_kind_of_key(const char *name)
 }
 
 /* Add to a schema the forms of a number as text, with its unit, and its special word. */
-static void add_numbers_as_text(choices *to, const json_t *key, const struct kind *kind,
-                                const config_range *range)
+static void add_pattern_of_numbers_with_units(choices *to, const json_t *key,
+                                              const struct kind *kind, const config_range *range)
 {
-    const char *special = config_key_get_text(key, "special");
+    const char *special = config_key_get_text_of_member(key, "special");
     char *pattern = NULL;
     size_t size;
     FILE *out = open_memstream(&pattern, &size);
@@ -119,15 +119,15 @@ static void add_numbers_as_text(choices *to, const json_t *key, const struct kin
     if (out == NULL)
         return;
     (void)fprintf(out, "^(?:%s%s", special, special[0] != '\0' ? "|" : "");
-    bool is_any = config_pattern_write_range(out, range, kind->units);
+    bool is_any = config_pattern_write_range_in_all_units(out, range, kind->units);
     (void)fputs(")$", out);
     if (fclose(out) == 0 && (is_any || special[0] != '\0'))
-        add_alternative_of_pattern(to, pattern);
+        add_pattern_alternative_to_schema(to, pattern);
     free(pattern);
 }
 
 /* Add to a schema the powers of two within a range, one by one. */
-static void add_powers_of_two(choices *to, const config_range *range)
+static void add_enum_of_powers_of_two_to_schema(choices *to, const config_range *range)
 {
     json_t *all = json_array();
 
@@ -135,32 +135,34 @@ static void add_powers_of_two(choices *to, const config_range *range)
         if (power >= range->low)
             (void)json_array_append_new(all, json_integer(cap_to_json_integer(power)));
     }
-    add_alternative(to, json_pack("{s:o}", "enum", all));
+    add_alternative_to_schema(to, json_pack("{s:o}", "enum", all));
 }
 
 /* Add to a schema the forms of a number without a unit. */
-static void add_numbers_without_unit(choices *to, const config_range *range, bool needs_unit)
+static void add_integers_of_range_to_schema(choices *to, const config_range *range, bool needs_unit)
 {
     if (!needs_unit && range->is_power)
-        add_powers_of_two(to, range);
+        add_enum_of_powers_of_two_to_schema(to, range);
     else if (!needs_unit)
-        add_alternative(to, json_pack("{s:s, s:I, s:I}", "type", "integer", "minimum",
-                                      cap_to_json_integer(range->low > 0 ? range->low : 1),
-                                      "maximum", cap_to_json_integer(range->high)));
+        add_alternative_to_schema(to,
+                                  json_pack("{s:s, s:I, s:I}", "type", "integer", "minimum",
+                                            cap_to_json_integer(range->low > 0 ? range->low : 1),
+                                            "maximum", cap_to_json_integer(range->high)));
     if (range->takes_zero)
-        add_alternative(to, json_pack("{s:i}", "const", 0));
+        add_alternative_to_schema(to, json_pack("{s:i}", "const", 0));
 }
 
-static void add_all_forms_of_numbers(choices *to, const json_t *key, const struct kind *kind)
+static void add_number_range_of_key_to_schema(choices *to, const json_t *key,
+                                              const struct kind *kind)
 {
-    const config_range range = {.low = get_number_of_key(key, "minimum"),
-                                .high = get_number_of_key(key, "maximum"),
-                                .is_power = config_key_has_fact(key, "power_of_two"),
-                                .takes_zero = config_key_has_fact(key, "zero")};
+    const config_range range = {.low = read_number_member_of_key(key, "minimum"),
+                                .high = read_number_member_of_key(key, "maximum"),
+                                .is_power = config_key_is_member_true(key, "power_of_two"),
+                                .takes_zero = config_key_is_member_true(key, "zero")};
     bool needs_unit = kind->units[0].name[0] != '\0' && strcmp(kind->units[0].name, "%?") != 0;
 
-    add_numbers_as_text(to, key, kind, &range);
-    add_numbers_without_unit(to, &range, needs_unit);
+    add_pattern_of_numbers_with_units(to, key, kind, &range);
+    add_integers_of_range_to_schema(to, &range, needs_unit);
 }
 
 /* --- words and texts -------------------------------------------------------------------------- */
@@ -181,7 +183,7 @@ static json_t *make_json_of_yaml_word(const char *word)
     return *end == '\0' ? json_real(number) : NULL;
 }
 
-static void add_words_of_key(choices *to, const json_t *key)
+static void add_enum_of_words_to_schema(choices *to, const json_t *key)
 {
     const json_t *words = json_object_get(key, "words");
     json_t *all = json_array();
@@ -193,71 +195,73 @@ static void add_words_of_key(choices *to, const json_t *key)
             (void)json_array_append_new(all, plain);
         (void)json_array_append(all, json_array_get(words, i));
     }
-    add_alternative(to, json_pack("{s:o}", "enum", all));
+    add_alternative_to_schema(to, json_pack("{s:o}", "enum", all));
 }
 
 /* Add to a schema texts of any form, including those that look like numbers. */
 static void add_texts_of_any_form(choices *to, uint64_t low, uint64_t high)
 {
-    add_alternative(to, json_pack("{s:[s,s,s], s:I, s:I}", "type", "string", "number", "boolean",
-                                  "minLength", cap_to_json_integer(low), "maxLength",
-                                  cap_to_json_integer(high)));
+    add_alternative_to_schema(to, json_pack("{s:[s,s,s], s:I, s:I}", "type", "string", "number",
+                                            "boolean", "minLength", cap_to_json_integer(low),
+                                            "maxLength", cap_to_json_integer(high)));
 }
 
-static void add_alternatives_of_name(choices *to, uint64_t low, uint64_t high)
+static void add_forms_of_name_to_schema(choices *to, uint64_t low, uint64_t high)
 {
     char pattern[96];
 
     snprintf(pattern, sizeof pattern, "^[A-Za-z0-9_-]{%" PRIu64 ",%" PRIu64 "}$", low, high);
-    add_alternative_of_pattern(to, pattern);
-    add_alternative_of_type(to, "integer");
-    add_alternative_of_type(to, "boolean");
+    add_pattern_alternative_to_schema(to, pattern);
+    add_type_alternative_to_schema(to, "integer");
+    add_type_alternative_to_schema(to, "boolean");
 }
 
 /* Add to a schema the form of a list of texts that is written as a YAML list. */
 static void add_yaml_list_of_texts(choices *to)
 {
-    add_alternative(to, json_pack("{s:s, s:{s:[s,s,s], s:s}}", "type", "array", "items", "type",
-                                  "string", "number", "boolean", "pattern", "^[^,]+$"));
+    add_alternative_to_schema(to, json_pack("{s:s, s:{s:[s,s,s], s:s}}", "type", "array", "items",
+                                            "type", "string", "number", "boolean", "pattern",
+                                            "^[^,]+$"));
 }
 
 /* Add to a schema the forms of a text of this kind. A missing value is an empty text. */
-static void add_schemas_of_text_kind(choices *to, const json_t *key, const char *kind)
+static void add_forms_of_text_kind_to_schema(choices *to, const json_t *key, const char *kind)
 {
-    uint64_t low = get_number_of_key(key, "minimum"), high = get_number_of_key(key, "maximum");
+    uint64_t low = read_number_member_of_key(key, "minimum"),
+             high = read_number_member_of_key(key, "maximum");
 
     if (strcmp(kind, "cpus") == 0) {
-        add_alternative_of_pattern(to, CPUS);
-        add_alternative(
+        add_pattern_alternative_to_schema(to, CPUS);
+        add_alternative_to_schema(
             to, json_pack("{s:s, s:i, s:i}", "type", "integer", "minimum", 0, "maximum", 8191));
     } else if (strcmp(kind, "address") == 0) {
-        add_alternative_of_pattern(to, ADDRESS);
+        add_pattern_alternative_to_schema(to, ADDRESS);
     } else if (strcmp(kind, "networks") == 0) {
-        add_alternative_of_pattern(to, NETWORKS);
+        add_pattern_alternative_to_schema(to, NETWORKS);
     } else if (strcmp(kind, "name") == 0) {
-        add_alternatives_of_name(to, low, high);
+        add_forms_of_name_to_schema(to, low, high);
     } else {
         add_texts_of_any_form(to, low, high);
     }
     if (strcmp(kind, "texts") == 0)
         add_yaml_list_of_texts(to);
     if (low == 0)
-        add_alternative_of_type(to, "null");
+        add_type_alternative_to_schema(to, "null");
 }
 
 /* --- all kinds -------------------------------------------------------------------------------- */
 
-static void add_values_of_row(choices *to, const json_t *key)
+static void add_forms_of_key_row_to_schema(choices *to, const json_t *key)
 {
-    const char *name = config_key_get_text(key, "kind");
-    const struct kind *kind = find_kind_of_key(name);
+    const char *name = config_key_get_text_of_member(key, "kind");
+    const struct kind *kind = find_number_kind_by_name(name);
 
     if (kind != NULL)
-        add_all_forms_of_numbers(to, key, kind);
+        add_number_range_of_key_to_schema(to, key, kind);
     else if (strcmp(name, "word") == 0)
-        add_words_of_key(to, key);
+        add_enum_of_words_to_schema(to, key);
     else
-        add_schemas_of_text_kind(to, key, name);
+        add_forms_of_text_kind_to_schema(to, key, name);
 }
 
 json_t *config_kinds_make_schema(const json_t *key, const json_t *second)
@@ -265,10 +269,10 @@ json_t *config_kinds_make_schema(const json_t *key, const json_t *second)
     choices all = {.list = json_array()};
     json_int_t most = json_integer_value(json_object_get(key, "list_max"));
 
-    add_values_of_row(&all, key);
+    add_forms_of_key_row_to_schema(&all, key);
     if (second != NULL)
-        add_values_of_row(&all, second);
-    json_t *schema = make_schema_of_alternatives(&all);
+        add_forms_of_key_row_to_schema(&all, second);
+    json_t *schema = make_schema_any_of_alternatives(&all);
     if (most == 0)
         return schema;
     return json_pack("{s:s, s:I, s:o}", "type", "array", "maxItems", most, "items", schema);
@@ -287,10 +291,10 @@ static json_t *split_commas_to_json_list(const char *text)
     return list;
 }
 
-json_t *config_kinds_get_default(const json_t *key)
+json_t *config_kinds_make_json_of_default(const json_t *key)
 {
     const char *text = json_string_value(json_object_get(key, "default"));
-    const struct kind *kind = find_kind_of_key(config_key_get_text(key, "kind"));
+    const struct kind *kind = find_number_kind_by_name(config_key_get_text_of_member(key, "kind"));
 
     if (text == NULL)
         return NULL;

@@ -27,7 +27,7 @@ typedef struct config_question {
 /* Run the program that is asked for at most 30 s, and read its answer. Returns the answer; NULL if
  * there is none, or if the configuration is wrong, and then the lines that tell why were printed on
  * stderr. Ownership: the caller's. */
-json_t *config_ask(const config_question *question);
+json_t *config_run_program_for_answer(const config_question *question);
 
 /* ---- config_keys.c ----------------------------------------------------------------------------*/
 
@@ -35,25 +35,25 @@ json_t *config_ask(const config_question *question);
 
 /* Ask a program for the keys of its configuration; NULL: ask domus-keys. Returns the keys; NULL,
  * after the error was printed. Ownership: the caller's. */
-json_t *config_keys_ask_program(const char *exec);
+json_t *config_ask_program_for_key_table(const char *exec);
 
 /* Find a key in the table of keys by its name in a row of values, "listeners.NAME.KEY" for a
  * listener's key. Returns NULL if there is none. */
-const json_t *config_keys_find_key_of_row(const json_t *keys, const char *path);
+const json_t *config_keys_find_key_of_value_path(const json_t *keys, const char *path);
 
 /* Find a key in the table of keys by a name in one of the forms that users write: also
  * "listeners.KEY", "listeners[].KEY" and "listeners[3].KEY". */
-const json_t *config_keys_find_by_name(const json_t *keys, const char *path);
+const json_t *config_keys_find_key_by_name(const json_t *keys, const char *path);
 
 /* Returns the second row, in the table of keys, of a key that can be written in two ways; NULL if
  * it has only one. */
-const json_t *config_keys_get_second_row(const json_t *keys, const json_t *key);
+const json_t *config_keys_get_second_row_of_key(const json_t *keys, const json_t *key);
 
 /* Returns one of the texts that describe a key, by the name of that text; "" if the key has
  * none. */
-const char *config_key_get_text(const json_t *key, const char *name);
+const char *config_key_get_text_of_member(const json_t *key, const char *name);
 
-bool config_key_has_fact(const json_t *key, const char *name);
+bool config_key_is_member_true(const json_t *key, const char *name);
 
 /* ---- config_values.c --------------------------------------------------------------------------*/
 
@@ -72,13 +72,13 @@ json_t *config_values_read_files(const config_words *given, char *const *files, 
 
 /* Ask the running program that the options name for its values. Returns as
  * config_values_read_files(). */
-json_t *config_values_ask_running(const config_words *given);
+json_t *config_values_of_running_program(const config_words *given);
 
 /* Get one row of values. A row of an invalid form has empty texts. */
-config_value config_values_get_row(const json_t *rows, size_t row);
+config_value config_values_get_value_of_row(const json_t *rows, size_t row);
 
 /* Find the row of values that a key has. Returns whether there is one. */
-bool config_values_find_row(const json_t *rows, const char *key, config_value *ret_value);
+bool config_values_find_value_of_key(const json_t *rows, const char *key, config_value *ret_value);
 
 /* ---- config_texts.c ---------------------------------------------------------------------------*/
 
@@ -109,7 +109,7 @@ json_t *config_kinds_make_schema(const json_t *key, const json_t *second);
 
 /* Returns the default of a key of the configuration as a JSON value; NULL if it has none.
  * Ownership: the caller's. */
-json_t *config_kinds_get_default(const json_t *key);
+json_t *config_kinds_make_json_of_default(const json_t *key);
 
 /* ---- config_pattern.c -------------------------------------------------------------------------*/
 
@@ -132,10 +132,11 @@ typedef struct config_range {
 
 /* Write the alternatives of a pattern that matches the numbers from `low` to `high`, such as
  * "[5-9]|[1-4][0-9]|50". */
-void config_pattern_write_numbers(FILE *out, uint64_t low, uint64_t high);
+void config_pattern_write_number_range(FILE *out, uint64_t low, uint64_t high);
 
 /* Write the alternatives of a pattern that matches the numbers of a range with each of their units,
  * an array that ends with a unit without a name. Returns whether there is any alternative. */
-bool config_pattern_write_range(FILE *out, const config_range *range, const config_unit *units);
+bool config_pattern_write_range_in_all_units(FILE *out, const config_range *range,
+                                             const config_unit *units);
 
 #endif

@@ -26,7 +26,7 @@ static int compare_last_numbers(const void *one_, const void *other_)
 
 /* Cut a range of numbers behind `low` with its last digits replaced by nines, and before `high`
  * with its last digits replaced by zeros. */
-static void cut_range_into_pieces(cuts *all, uint64_t low, uint64_t high)
+static void find_last_numbers_of_pieces_of_range(cuts *all, uint64_t low, uint64_t high)
 {
     for (uint64_t ten = 10;; ten *= 10) {
         uint64_t begin = low / ten * ten;
@@ -44,7 +44,7 @@ static void cut_range_into_pieces(cuts *all, uint64_t low, uint64_t high)
 }
 
 /* Write the pattern of one piece of a range, whose two ends have equally many digits. */
-static void write_pattern_of_piece(FILE *out, uint64_t low, uint64_t high)
+static void write_pattern_of_numbers_of_same_length(FILE *out, uint64_t low, uint64_t high)
 {
     char first[DIGITS_MAX], last[DIGITS_MAX];
     size_t i = 0;
@@ -83,21 +83,21 @@ static uint64_t write_pattern_of_whole_lengths(FILE *out, uint64_t low, uint64_t
     return most > zeros ? ten - 1 : 0;
 }
 
-void config_pattern_write_numbers(FILE *out, uint64_t low, uint64_t high)
+void config_pattern_write_number_range(FILE *out, uint64_t low, uint64_t high)
 {
     cuts all = {.count = 0};
     const char *before = "";
 
     if (high == UINT64_MAX) /* UINT64_MAX as a bound would overflow, but no key has it */
         high--;
-    cut_range_into_pieces(&all, low, high);
+    find_last_numbers_of_pieces_of_range(&all, low, high);
     for (size_t i = 0; i < all.count && low <= high; i++) {
         if (all.last[i] < low)
             continue;
         (void)fputs(before, out);
         uint64_t last = write_pattern_of_whole_lengths(out, low, high);
         if (last == 0)
-            write_pattern_of_piece(out, low, last = all.last[i]);
+            write_pattern_of_numbers_of_same_length(out, low, last = all.last[i]);
         low = last + 1;
         before = "|";
     }
@@ -105,8 +105,8 @@ void config_pattern_write_numbers(FILE *out, uint64_t low, uint64_t high)
 
 /* Write a pattern for the powers of two within a range, in one unit. Returns whether there is any
  * such power. */
-static bool write_powers_of_two(FILE *out, const config_range *range, uint64_t factor,
-                                const char *before)
+static bool write_pattern_of_powers_of_two(FILE *out, const config_range *range, uint64_t factor,
+                                           const char *before)
 {
     bool is_first = true;
 
@@ -121,8 +121,8 @@ static bool write_powers_of_two(FILE *out, const config_range *range, uint64_t f
 
 /* Write a pattern for the numbers of a range except 0, in one unit, with `before` in front. Returns
  * whether there are any such numbers. */
-static bool write_numbers_with_unit(FILE *out, const config_range *range, uint64_t factor,
-                                    const char *before)
+static bool write_pattern_of_numbers_with_unit(FILE *out, const config_range *range,
+                                               uint64_t factor, const char *before)
 {
     uint64_t low = range->low / factor + (range->low % factor != 0);
     uint64_t high = range->high / factor;
@@ -130,14 +130,14 @@ static bool write_numbers_with_unit(FILE *out, const config_range *range, uint64
     if (high == 0 || low > high)
         return false;
     if (range->is_power)
-        return write_powers_of_two(out, range, factor, before);
+        return write_pattern_of_powers_of_two(out, range, factor, before);
     (void)fputs(before, out);
-    config_pattern_write_numbers(out, low > 0 ? low : 1, high);
+    config_pattern_write_number_range(out, low > 0 ? low : 1, high);
     return true;
 }
 
 /* Write a pattern for the number 0, which needs no unit, and may have any unit. */
-static void write_zero_with_units(FILE *out, const config_unit *units, bool is_first)
+static void write_pattern_of_zero_with_any_unit(FILE *out, const config_unit *units, bool is_first)
 {
     const char *before = "(?:";
 
@@ -152,18 +152,19 @@ static void write_zero_with_units(FILE *out, const config_unit *units, bool is_f
         (void)fputs(")?", out);
 }
 
-bool config_pattern_write_range(FILE *out, const config_range *range, const config_unit *units)
+bool config_pattern_write_range_in_all_units(FILE *out, const config_range *range,
+                                             const config_unit *units)
 {
     const char *before = "(?:";
 
     for (const config_unit *unit = units; unit->name != NULL; unit++) {
-        if (!write_numbers_with_unit(out, range, unit->factor, before))
+        if (!write_pattern_of_numbers_with_unit(out, range, unit->factor, before))
             continue;
         (void)fprintf(out, ")%s", unit->name);
         before = "|(?:";
     }
     bool is_any = before[0] == '|';
     if (range->takes_zero)
-        write_zero_with_units(out, units, !is_any);
+        write_pattern_of_zero_with_any_unit(out, units, !is_any);
     return is_any || range->takes_zero;
 }

@@ -65,7 +65,7 @@ static void mark_key_as_required(json_t *section, const char *name)
 /* Returns whether users must set a key, because it has no default. */
 static bool must_users_set_key(const json_t *key)
 {
-    return json_object_get(key, "default") == NULL && !config_key_has_fact(key, "inherits");
+    return json_object_get(key, "default") == NULL && !config_key_is_member_true(key, "inherits");
 }
 
 /* Describe a key in the schema: what it does, and when a new value takes effect. */
@@ -73,13 +73,13 @@ static void describe_key_in_schema(const making *all, const char *list, const js
                                    json_t *schema)
 {
     const char *text =
-        config_texts_get_text_of_key(all->texts, list, config_key_get_text(key, "key"));
-    json_t *preset = config_kinds_get_default(key);
+        config_texts_get_text_of_key(all->texts, list, config_key_get_text_of_member(key, "key"));
+    json_t *preset = config_kinds_make_json_of_default(key);
 
     (void)json_object_set_new(
         schema, "description",
         json_sprintf("%s%s%s", text, text[0] != '\0' ? " " : "",
-                     config_key_has_fact(key, "live") ? "(live)" : "(counts at a start)"));
+                     config_key_is_member_true(key, "live") ? "(live)" : "(counts at a start)"));
     if (preset != NULL)
         (void)json_object_set_new(schema, "default", preset);
 }
@@ -88,8 +88,9 @@ static void describe_key_in_schema(const making *all, const char *list, const js
 static void add_key_to_schema(const making *all, json_t *section, const char *list,
                               const json_t *key)
 {
-    const char *path = config_key_get_text(key, "key"), *name = path, *dot;
-    json_t *schema = config_kinds_make_schema(key, config_keys_get_second_row(all->keys, key));
+    const char *path = config_key_get_text_of_member(key, "key"), *name = path, *dot;
+    json_t *schema =
+        config_kinds_make_schema(key, config_keys_get_second_row_of_key(all->keys, key));
 
     for (; (dot = strchr(name, '.')) != NULL; name = dot + 1) {
         json_t *within = get_or_make_section(all, section, list, path, (size_t)(dot - path));
@@ -136,7 +137,7 @@ static void add_list_to_schema(const making *all, const char *list, const char *
  * required. */
 static void make_schema_of_all_keys(making *all)
 {
-    const char *program = config_key_get_text(all->keys, "program");
+    const char *program = config_key_get_text_of_member(all->keys, "program");
 
     all->root = make_section_of_schema("");
     (void)json_object_set_new(all->root, "$schema", json_string(DRAFT));
@@ -150,9 +151,9 @@ static void make_schema_of_all_keys(making *all)
         (void)json_object_set_new(all->root, "type", json_pack("[s,s]", "object", "null"));
 }
 
-int config_schema(const config_words *given)
+int config_print_schema(const config_words *given)
 {
-    json_t *keys = config_keys_ask_program(given->exec);
+    json_t *keys = config_ask_program_for_key_table(given->exec);
     making all = {.keys = keys};
     int status = STATUS_FAILED;
 

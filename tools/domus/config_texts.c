@@ -32,7 +32,7 @@ typedef struct reading {
 } reading;
 
 /* Copy a line of the file without its end. Returns where the next line begins. */
-static const char *copy_line_of_file(const char *at, char line[LINE_SIZE])
+static const char *copy_line_and_go_to_next(const char *at, char line[LINE_SIZE])
 {
     size_t length = strcspn(at, "\n");
 
@@ -41,7 +41,7 @@ static const char *copy_line_of_file(const char *at, char line[LINE_SIZE])
 }
 
 /* Returns the length of the key's name at the begin of a text; 0: there is none. */
-static size_t get_length_of_key(const char *text)
+static size_t get_length_of_yaml_key_at_begin(const char *text)
 {
     size_t length = 0;
 
@@ -108,18 +108,18 @@ static void store_text_of_key(reading *at, size_t indent, const char *name, size
 }
 
 /* Read a line of the file in which a key may stand. Returns whether a key stands in it. */
-static bool read_line_of_key(reading *at, const char *line)
+static bool read_line_if_key_stands_in_it(reading *at, const char *line)
 {
     size_t indent = strspn(line, " ");
     size_t dash = strncmp(line + indent, "- ", 2) == 0 ? 2 : 0;
-    size_t length = get_length_of_key(line + indent + dash);
+    size_t length = get_length_of_yaml_key_at_begin(line + indent + dash);
 
     if (length > 0)
         store_text_of_key(at, indent + dash, line + indent + dash, length);
     return length > 0;
 }
 
-static void read_line_of_comment(reading *at, const char *comment)
+static void read_comment_line_or_commented_key(reading *at, const char *comment)
 {
     char line[LINE_SIZE + 2];
 
@@ -127,7 +127,7 @@ static void read_line_of_comment(reading *at, const char *comment)
     bool is_key = isspace((unsigned char)comment[0]) || strncmp(comment, "- ", 2) == 0;
     if (at->is_pool && is_key) { /* the text of a pool's key stands behind the key */
         at->pending[0] = '\0';
-        if (read_line_of_key(at, line))
+        if (read_line_if_key_stands_in_it(at, line))
             return;
     }
     append_piece_of_comment(at->pending, comment);
@@ -142,11 +142,11 @@ json_t *config_texts_read_comments(const char *yaml)
     if (at.texts == NULL)
         return NULL;
     while (*yaml != '\0') {
-        yaml = copy_line_of_file(yaml, line);
+        yaml = copy_line_and_go_to_next(yaml, line);
         const char *text = line + strspn(line, " ");
         if (strncmp(text, "# ", 2) == 0) {
-            read_line_of_comment(&at, text + 2);
-        } else if (!read_line_of_key(&at, line)) {
+            read_comment_line_or_commented_key(&at, text + 2);
+        } else if (!read_line_if_key_stands_in_it(&at, line)) {
             at.pending[0] = '\0';
             at.last_indent = SIZE_MAX;
         }

@@ -30,7 +30,7 @@ json_t *config_values_read_files(const config_words *given, char *const *files, 
                                       .file_count = count,
                                       .sets = given->sets,
                                       .set_count = given->set_count};
-    json_t *answer = config_ask(&question);
+    json_t *answer = config_run_program_for_answer(&question);
     json_t *rows = take_rows_out_of_answer(answer);
 
     if (answer != NULL && rows == NULL)
@@ -45,7 +45,7 @@ static json_t *ask_port_for_values(port *at)
     char endpoint[256];
     port_text text;
 
-    if (!port_get_whole_answer(at, "/config", ANSWER_MS, &text)) {
+    if (!port_get_and_collect_answer(at, "/config", ANSWER_MS, &text)) {
         say_print_error("%s", at->error);
         return NULL;
     }
@@ -57,12 +57,12 @@ static json_t *ask_port_for_values(port *at)
     return rows;
 }
 
-json_t *config_values_ask_running(const config_words *given)
+json_t *config_values_of_running_program(const config_words *given)
 {
     json_t *rows = NULL;
     port at;
 
-    if (options_open_port(&given->all, &at))
+    if (options_open_port_of_meant_program(&given->all, &at))
         rows = ask_port_for_values(&at);
     port_close(&at);
     return rows;
@@ -75,7 +75,7 @@ static const char *get_text_of_member(const json_t *row, const char *name)
     return text != NULL ? text : "";
 }
 
-config_value config_values_get_row(const json_t *rows, size_t row)
+config_value config_values_get_value_of_row(const json_t *rows, size_t row)
 {
     const json_t *one = json_array_get(rows, row);
 
@@ -83,10 +83,10 @@ config_value config_values_get_row(const json_t *rows, size_t row)
                           get_text_of_member(one, "origin")};
 }
 
-bool config_values_find_row(const json_t *rows, const char *key, config_value *ret_value)
+bool config_values_find_value_of_key(const json_t *rows, const char *key, config_value *ret_value)
 {
     for (size_t i = 0; i < json_array_size(rows); i++) {
-        *ret_value = config_values_get_row(rows, i);
+        *ret_value = config_values_get_value_of_row(rows, i);
         if (strcmp(ret_value->key, key) == 0)
             return true;
     }

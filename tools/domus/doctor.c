@@ -46,7 +46,8 @@ static bool sleep_unless_signalled(long ms)
 
 /* --- judging two looks ------------------------------------------------------------------------ */
 
-static int print_findings(const domi_look *before, const domi_look *after, bool as_json)
+static int judge_two_looks_and_print_findings(const domi_look *before, const domi_look *after,
+                                              bool as_json)
 {
     domi_span span;
     const char *why = domi_span_init(before, after, &span);
@@ -64,26 +65,26 @@ static int print_findings(const domi_look *before, const domi_look *after, bool 
     return count != 0 ? STATUS_FOUND : STATUS_OK;
 }
 
-static int judge_looks_of_files(char *const names[], bool as_json)
+static int read_two_files_and_print_findings(char *const names[], bool as_json)
 {
     domi_look before = {0}, after = {0};
     int status = STATUS_FAILED;
 
     if (look_load_file(names[0], &before) && look_load_file(names[1], &after))
-        status = print_findings(&before, &after, as_json);
+        status = judge_two_looks_and_print_findings(&before, &after, as_json);
     domi_look_free_lists(&before);
     domi_look_free_lists(&after);
     return status;
 }
 
-static int judge_looks_of_port(port *at, long ms, bool as_json)
+static int take_two_looks_and_print_findings(port *at, long ms, bool as_json)
 {
     domi_look before = {0}, after = {0};
     int status = STATUS_FAILED;
 
-    if (look_take_through_port(at, ANSWER_MS, &before) && sleep_unless_signalled(ms) &&
-        look_take_through_port(at, ANSWER_MS, &after))
-        status = print_findings(&before, &after, as_json);
+    if (look_request_from_port(at, ANSWER_MS, &before) && sleep_unless_signalled(ms) &&
+        look_request_from_port(at, ANSWER_MS, &after))
+        status = judge_two_looks_and_print_findings(&before, &after, as_json);
     else if (say_get_noted_signal() == 0)
         say_print_error("%s", at->error);
     domi_look_free_lists(&before);
@@ -111,7 +112,7 @@ static void print_time_of_day(time_t when)
     (void)printf("%s ", text);
 }
 
-static const domi_finding *find_rule_of_finding(const domi_rule *rule, uint32_t count)
+static const domi_finding *find_finding_of_rule(const domi_rule *rule, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
         if (findings[i].rule == rule)
@@ -119,7 +120,7 @@ static const domi_finding *find_rule_of_finding(const domi_rule *rule, uint32_t 
     return NULL;
 }
 
-static void print_begin_of_finding(const domi_finding *finding)
+static void print_that_finding_begins(const domi_finding *finding)
 {
     print_time_of_day(time(NULL));
     (void)printf("begins: %s: %s\n", finding->rule->name, finding->sentence);
@@ -138,16 +139,18 @@ static void print_that_finding_has_ended(const domi_rule *rule, time_t begun)
     (void)printf("ends: %s, after %lld s\n", rule->name, (long long)(now - begun));
 }
 
-static void update_states_of_rules(struct watch *watch, uint32_t count)
+static void print_which_findings_begin_or_end(struct watch *watch, uint32_t count)
 {
     const domi_rule *rule;
 
-    for (uint32_t i = 0; (rule = domi_rule_of_number(i)) != NULL && i < DOMI_RULES_MAX; i++) {
-        const domi_finding *finding = find_rule_of_finding(rule, count);
-        domi_lasting_change change = domi_lasting_record_look(&watch->lasting[i], finding != NULL);
+    for (uint32_t i = 0; (rule = domi_rule_at_place_in_all_tables(i)) != NULL && i < DOMI_RULES_MAX;
+         i++) {
+        const domi_finding *finding = find_finding_of_rule(rule, count);
+        domi_lasting_change change =
+            domi_lasting_record_whether_rule_spoke(&watch->lasting[i], finding != NULL);
         if (change == DOMI_LASTING_BEGUN) {
             watch->begun[i] = time(NULL);
-            print_begin_of_finding(finding);
+            print_that_finding_begins(finding);
         } else if (change == DOMI_LASTING_ENDED) {
             print_that_finding_has_ended(rule, watch->begun[i]);
         }
@@ -155,7 +158,7 @@ static void update_states_of_rules(struct watch *watch, uint32_t count)
 }
 
 /* Print once that the program does not answer, or that its looks make no span to be judged. */
-static void print_lost_program_once(struct watch *watch, const char *why)
+static void print_once_why_judging_is_not_possible(struct watch *watch, const char *why)
 {
     if (!watch->is_lost) {
         print_time_of_day(time(NULL));
@@ -165,31 +168,31 @@ static void print_lost_program_once(struct watch *watch, const char *why)
     watch->is_lost = true;
 }
 
-static void judge_span_between_looks(struct watch *watch, const domi_look *after)
+static void judge_span_since_last_look(struct watch *watch, const domi_look *after)
 {
     domi_span span;
     const char *why = domi_span_init(&watch->before, after, &span);
 
     if (why != NULL) {
-        print_lost_program_once(watch, why);
+        print_once_why_judging_is_not_possible(watch, why);
         return;
     }
     watch->is_lost = false;
-    update_states_of_rules(watch, domi_judge_span_by_all_rules(&span, findings));
+    print_which_findings_begin_or_end(watch, domi_judge_span_by_all_rules(&span, findings));
     domi_span_fini(&span);
 }
 
-static void judge_next_look(port *at, struct watch *watch)
+static void take_next_look_and_judge_span(port *at, struct watch *watch)
 {
     domi_look now;
 
-    if (!look_take_through_port(at, ANSWER_MS, &now)) {
+    if (!look_request_from_port(at, ANSWER_MS, &now)) {
         if (say_get_noted_signal() == 0)
-            print_lost_program_once(watch, at->error);
+            print_once_why_judging_is_not_possible(watch, at->error);
         return;
     }
     if (watch->has_before)
-        judge_span_between_looks(watch, &now);
+        judge_span_since_last_look(watch, &now);
     domi_look_free_lists(&watch->before);
     watch->before = now;
     watch->has_before = true;
@@ -203,7 +206,7 @@ static int watch_program_until_signal(port *at, long ms)
     static struct watch watch;
 
     say_begin_to_note_signals();
-    if (!look_take_through_port(at, ANSWER_MS, &watch.before)) {
+    if (!look_request_from_port(at, ANSWER_MS, &watch.before)) {
         say_print_error("%s", at->error);
         return STATUS_FAILED;
     }
@@ -212,14 +215,14 @@ static int watch_program_until_signal(port *at, long ms)
     (void)printf("looks at %s (pid %" PRIu64 ")\n", watch.before.program, watch.before.pid);
     (void)fflush(stdout);
     while (sleep_unless_signalled(ms))
-        judge_next_look(at, &watch);
+        take_next_look_and_judge_span(at, &watch);
     domi_look_free_lists(&watch.before);
     return STATUS_OK;
 }
 
 /* --- the command ------------------------------------------------------------------------------ */
 
-static int run_doctor(const command *self, int argc, char **argv)
+static int run_command_doctor(const command *self, int argc, char **argv)
 {
     static const struct option longs[] = {{"seconds", required_argument, NULL, 'n'},
                                           {"watch", no_argument, NULL, 'w'},
@@ -240,14 +243,15 @@ static int run_doctor(const command *self, int argc, char **argv)
     if (option == OPTIONS_STOP)
         return all.status;
     if (is_watched && as_json)
-        return options_print_wrong(&all, "--watch prints lines, and no JSON");
+        return options_print_usage_error(&all, "--watch prints lines, and no JSON");
     if (argc - optind == 2 && !is_watched && all.program == NULL && all.endpoint == NULL)
-        return judge_looks_of_files(argv + optind, as_json);
+        return read_two_files_and_print_findings(argv + optind, as_json);
     if (optind < argc)
-        return options_print_wrong(&all, "takes two files BEFORE and AFTER, without -w, -p and -s");
-    if (options_open_port(&all, &at))
+        return options_print_usage_error(&all,
+                                         "takes two files BEFORE and AFTER, without -w, -p and -s");
+    if (options_open_port_of_meant_program(&all, &at))
         status = is_watched ? watch_program_until_signal(&at, ms)
-                            : judge_looks_of_port(&at, ms, as_json);
+                            : take_two_looks_and_print_findings(&at, ms, as_json);
     port_close(&at);
     return status;
 }
@@ -267,5 +271,5 @@ const command command_doctor = {
         "  -w, --watch              go on until Ctrl-C, and print what begins and what ends\n"
         "  -j, --json               as one line of JSON\n" OPTIONS_HELP "\n"
         "Exit status: 0 if nothing is wrong, 3 if something is, 1 and 2 as always.\n",
-    .run = run_doctor,
+    .run = run_command_doctor,
 };

@@ -35,7 +35,8 @@ static const char *find_text_in_line(part line, const char *text)
     return memmem(line.at, line.size, text, strlen(text));
 }
 
-static void copy_text_of_part(const char *from, const char *end, char *ret_text, size_t size)
+static void copy_text_up_to_end_as_ascii(const char *from, const char *end, char *ret_text,
+                                         size_t size)
 {
     escape_name_to_ascii(from, end > from ? (size_t)(end - from) : 0, ret_text, size);
 }
@@ -51,22 +52,23 @@ static void read_first_line_of_actor(part line, actor *to)
     for (const char *p = id; (p = memmem(p, (size_t)(end - p), ": ", 2)) != NULL; p++)
         colon = p;
     if (space == NULL || colon == NULL || colon < space) {
-        copy_text_of_part(id, end, to->id, sizeof to->id);
+        copy_text_up_to_end_as_ascii(id, end, to->id, sizeof to->id);
         return;
     }
     part named = {space + 1, (size_t)(colon - space - 1)};
     const char *name = find_text_in_line(named, " \"");
     if (name == NULL && find_text_in_line(named, " of the grains ") != NULL)
         name = find_text_in_line(named, " (");
-    copy_text_of_part(id, space, to->id, sizeof to->id);
-    copy_text_of_part(space + 1, name != NULL ? name : colon, to->behaviour, sizeof to->behaviour);
+    copy_text_up_to_end_as_ascii(id, space, to->id, sizeof to->id);
+    copy_text_up_to_end_as_ascii(space + 1, name != NULL ? name : colon, to->behaviour,
+                                 sizeof to->behaviour);
     if (name != NULL)
-        copy_text_of_part(name + 1, colon, to->name, sizeof to->name);
+        copy_text_up_to_end_as_ascii(name + 1, colon, to->name, sizeof to->name);
     part rest = {colon + 2, (size_t)(end - colon - 2)};
     const char *comma = find_text_in_line(rest, ", ");
-    copy_text_of_part(rest.at, comma != NULL ? comma : end, to->state, sizeof to->state);
+    copy_text_up_to_end_as_ascii(rest.at, comma != NULL ? comma : end, to->state, sizeof to->state);
     if (comma != NULL)
-        copy_text_of_part(comma + 2, end, to->marks, sizeof to->marks);
+        copy_text_up_to_end_as_ascii(comma + 2, end, to->marks, sizeof to->marks);
 }
 
 /* Returns the sum of all numbers in a line of the dump. */
@@ -84,7 +86,7 @@ static uint64_t sum_numbers_in_line(part line)
 
 /* Read a line of the dump that tells what the actor waits for, and since when. Of several such
  * lines, the one with the longest wait is kept. */
-static void read_line_of_wait(part line, actor *to)
+static void read_line_if_it_tells_of_longer_wait(part line, actor *to)
 {
     const char *since = find_text_in_line(line, ", since ");
     size_t indent = 0;
@@ -97,7 +99,7 @@ static void read_line_of_wait(part line, actor *to)
     while (indent < line.size && line.at[indent] == ' ')
         indent++;
     to->since_ms = ms;
-    copy_text_of_part(line.at + indent, since, to->waits_for, sizeof to->waits_for);
+    copy_text_up_to_end_as_ascii(line.at + indent, since, to->waits_for, sizeof to->waits_for);
 }
 
 bool dump_read_next_actor(const char **at, actor *ret_actor, const char **ret_text,
@@ -122,7 +124,7 @@ bool dump_read_next_actor(const char **at, actor *ret_actor, const char **ret_te
                  find_text_in_line(line, " conversations:") != NULL)
             ret_actor->conversations = strtoull(line.at, NULL, 10);
         else
-            read_line_of_wait(line, ret_actor);
+            read_line_if_it_tells_of_longer_wait(line, ret_actor);
     }
     *ret_size = (size_t)(line.at - *ret_text);
     *at = line.at;
@@ -145,7 +147,7 @@ const char *dump_find_next_stuck_thread(const char **at, size_t *ret_size)
     return NULL;
 }
 
-bool dump_has_missing_actors(const char *text)
+bool dump_does_text_say_actors_were_left_out(const char *text)
 {
     for (part line = get_line_at(text); *line.at != '\0';
          line = get_line_at(get_text_behind_line(line))) {

@@ -35,6 +35,6 @@ bool dump_read_next_actor(const char **at, actor *ret_actor, const char **ret_te
 const char *dump_find_next_stuck_thread(const char **at, size_t *ret_size);
 
 /* Returns whether actors are missing in a dump because the text would have been too long. */
-bool dump_has_missing_actors(const char *text);
+bool dump_does_text_say_actors_were_left_out(const char *text);
 
 #endif

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Returns whether a list of keys with ", " between them contains a key. */
-static bool has_list_key(const char *keys, const char *key)
+static bool does_comma_list_contain_key(const char *keys, const char *key)
 {
     size_t length = strlen(key);
 
@@ -17,13 +17,13 @@ static bool has_list_key(const char *keys, const char *key)
     return false;
 }
 
-const char *key_rules_find_next(const char *key, size_t *at)
+const char *key_rules_find_next_rule_that_names_key(const char *key, size_t *at)
 {
     const domi_rule *rule;
 
-    while ((rule = domi_rule_of_number((uint32_t)*at)) != NULL) {
+    while ((rule = domi_rule_at_place_in_all_tables((uint32_t)*at)) != NULL) {
         ++*at;
-        if (has_list_key(rule->keys, key))
+        if (does_comma_list_contain_key(rule->keys, key))
             return rule->name;
     }
     return NULL;

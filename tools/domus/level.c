@@ -9,12 +9,12 @@
 
 #define ANSWER_MS 10000L
 
-static int print_level_of_profile(port *at)
+static int request_and_print_profiling_level(port *at)
 {
     char endpoint[256];
     sample now;
 
-    if (!sample_take_through_port(at, ANSWER_MS, &now)) {
+    if (!sample_request_from_port(at, ANSWER_MS, &now)) {
         say_print_error("%s", at->error);
         return STATUS_FAILED;
     }
@@ -28,13 +28,13 @@ static int print_level_of_profile(port *at)
     return is_known ? STATUS_OK : STATUS_FAILED;
 }
 
-static int set_level_of_profile(port *at, const char *level)
+static int post_profiling_level_to_port(port *at, const char *level)
 {
     char path[64];
     port_text answer;
 
     snprintf(path, sizeof path, "/profile?level=%s", level);
-    if (!port_post_to_path(at, path, &answer)) {
+    if (!port_post_and_collect_answer(at, path, &answer)) {
         say_print_error("%s", at->error);
         return STATUS_FAILED;
     }
@@ -42,7 +42,7 @@ static int set_level_of_profile(port *at, const char *level)
     return STATUS_OK;
 }
 
-static int run_level(const command *self, int argc, char **argv)
+static int run_command_level(const command *self, int argc, char **argv)
 {
     static const struct option longs[] = {OPTIONS_LONG};
     static const char *const levels[] = {"off", "counters", "histograms", "spans"};
@@ -53,15 +53,17 @@ static int run_level(const command *self, int argc, char **argv)
     if (options_get_next(&all, argc, argv, OPTIONS_SHORT, longs) == OPTIONS_STOP)
         return all.status;
     if (argc - optind > 1)
-        return options_print_wrong(&all, "takes one level, and not '%s'", argv[optind + 1]);
+        return options_print_usage_error(&all, "takes one level, and not '%s'", argv[optind + 1]);
     const char *level = argv[optind];
     for (size_t i = 0; i < 4; i++)
         is_level = is_level || (level != NULL && strcmp(level, levels[i]) == 0);
     if (level != NULL && !is_level)
-        return options_print_wrong(&all, "'%s' is none of off, counters, histograms, spans", level);
+        return options_print_usage_error(&all, "'%s' is none of off, counters, histograms, spans",
+                                         level);
     int status = STATUS_FAILED;
-    if (options_open_port(&all, &at))
-        status = level != NULL ? set_level_of_profile(&at, level) : print_level_of_profile(&at);
+    if (options_open_port_of_meant_program(&all, &at))
+        status = level != NULL ? post_profiling_level_to_port(&at, level)
+                               : request_and_print_profiling_level(&at);
     port_close(&at);
     return status;
 }
@@ -74,5 +76,5 @@ const command command_level = {
             "Prints profile.level of a program, or changes it to LEVEL until the program ends or\n"
             "reads its configuration again: off, counters, histograms or spans.\n"
             "\n" OPTIONS_HELP,
-    .run = run_level,
+    .run = run_command_level,
 };

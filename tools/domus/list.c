@@ -9,7 +9,7 @@
 
 #define ENDPOINT_WIDTH 512
 
-static int run_list(const command *self, int argc, char **argv)
+static int run_command_list(const command *self, int argc, char **argv)
 {
     static const struct option longs[] = {{"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
     options all = {.self = self};
@@ -19,8 +19,8 @@ static int run_list(const command *self, int argc, char **argv)
     if (options_get_next(&all, argc, argv, ":h", longs) == OPTIONS_STOP)
         return all.status;
     if (optind < argc)
-        return options_print_wrong(&all, "takes no '%s'", argv[optind]);
-    size_t count = registry_read_programs(&each);
+        return options_print_usage_error(&all, "takes no '%s'", argv[optind]);
+    size_t count = registry_list_running_programs(&each);
     if (count > 0)
         (void)printf("%8s %-20s %s\n", "PID", "PROGRAM", "ENDPOINT");
     for (size_t i = 0; i < count; i++) {
@@ -45,5 +45,5 @@ const command command_list = {
             "has one (the key observe.listen); for root, of all users.\n"
             "\n"
             "  -h, --help  this text\n",
-    .run = run_list,
+    .run = run_command_list,
 };

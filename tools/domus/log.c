@@ -50,8 +50,8 @@ static int print_log(port *at, const char *level, bool is_followed)
              : level == NULL ? "?follow=1"
                              : "&follow=1");
     say_begin_to_note_signals();
-    bool is_answered = port_get_answer_in_pieces(at, path, is_followed ? 0 : ANSWER_MS,
-                                                 print_complete_lines_of_log, &part);
+    bool is_answered = port_get_and_pass_answer_to_sink(at, path, is_followed ? 0 : ANSWER_MS,
+                                                        print_complete_lines_of_log, &part);
     print_line_of_log(&part);
     if (is_answered || say_get_noted_signal() != 0)
         return STATUS_OK;
@@ -67,7 +67,7 @@ static int set_level_of_log(port *at, const char *level)
     if (!port_escape_query_value(level, escaped, sizeof escaped))
         return STATUS_FAILED;
     snprintf(path, sizeof path, "/log?level=%s", escaped);
-    if (!port_post_to_path(at, path, &answer)) {
+    if (!port_post_and_collect_answer(at, path, &answer)) {
         say_print_error("%s", at->error);
         return STATUS_FAILED;
     }
@@ -75,7 +75,7 @@ static int set_level_of_log(port *at, const char *level)
     return STATUS_OK;
 }
 
-static int run_log(const command *self, int argc, char **argv)
+static int run_command_log(const command *self, int argc, char **argv)
 {
     static const struct option longs[] = {{"level", required_argument, NULL, 'l'},
                                           {"follow", no_argument, NULL, 'f'},
@@ -98,13 +98,13 @@ static int run_log(const command *self, int argc, char **argv)
     if (option == OPTIONS_STOP)
         return all.status;
     if (optind < argc)
-        return options_print_wrong(&all, "takes no '%s'", argv[optind]);
+        return options_print_usage_error(&all, "takes no '%s'", argv[optind]);
     if (wanted != NULL && (level != NULL || is_followed))
-        return options_print_wrong(&all,
-                                   "--set-level prints nothing, so it takes neither -l nor -f");
+        return options_print_usage_error(
+            &all, "--set-level prints nothing, so it takes neither -l nor -f");
     if ((level != NULL && strlen(level) > 32) || (wanted != NULL && strlen(wanted) > 32))
-        return options_print_wrong(&all, "a level has at most 32 bytes");
-    if (options_open_port(&all, &at))
+        return options_print_usage_error(&all, "a level has at most 32 bytes");
+    if (options_open_port_of_meant_program(&all, &at))
         status =
             wanted != NULL ? set_level_of_log(&at, wanted) : print_log(&at, level, is_followed);
     port_close(&at);
@@ -122,5 +122,5 @@ const command command_log = {
         "  -l, --level LEVEL        only lines of this level and above, such as warning\n"
         "  -f, --follow             go on with lines as they come, until Ctrl-C\n"
         "      --set-level LEVEL    print nothing, but change what the program logs\n" OPTIONS_HELP,
-    .run = run_log,
+    .run = run_command_log,
 };

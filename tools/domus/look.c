@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* Returns a member of a JSON object that is a whole number and not negative; otherwise 0. */
-static uint64_t get_number_of_member(const json_t *object, const char *name)
+static uint64_t number_or_0_of_json_member(const json_t *object, const char *name)
 {
     const json_t *value = json_object_get(object, name);
 
@@ -28,10 +28,12 @@ static void copy_name_of_member(const json_t *object, const char *name, char *re
     domi_look_copy_name(ret_text, size, text != NULL ? text : "");
 }
 
-static void read_group_of_figures(const json_t *object, const char *const names[], void *ret_group)
+static void read_figures_from_json_members(const json_t *object, const char *const names[],
+                                           void *ret_group)
 {
     for (size_t i = 0; names[i] != NULL; i++)
-        *domi_look_figure_of_group(ret_group, i) = get_number_of_member(object, names[i]);
+        *domi_look_figure_at_place_of_group(ret_group, i) =
+            number_or_0_of_json_member(object, names[i]);
 }
 
 /* --- lists ------------------------------------------------------------------------------------ */
@@ -40,20 +42,21 @@ static void read_figures_of_thread(const json_t *thread, const json_t *times, do
 {
     const json_t *counters = json_object_get(thread, "counters");
 
-    read_group_of_figures(counters, domi_look_counter_names, &to->counters);
-    read_group_of_figures(json_object_get(counters, "phase_ns"), domi_look_phase_names,
-                          &to->phases);
-    read_group_of_figures(times, domi_look_time_names, &to->times);
+    read_figures_from_json_members(counters, domi_look_counter_names, &to->counters);
+    read_figures_from_json_members(json_object_get(counters, "phase_ns"), domi_look_phase_names,
+                                   &to->phases);
+    read_figures_from_json_members(times, domi_look_time_names, &to->times);
 }
 
 static void read_figures_of_runner(const json_t *runner, domi_look_pool_runner *to)
 {
     copy_name_of_member(runner, "pool", to->pool, sizeof to->pool);
-    to->runner = get_number_of_member(runner, "runner");
+    to->runner = number_or_0_of_json_member(runner, "runner");
     to->is_spare = json_is_true(json_object_get(runner, "spare"));
-    read_group_of_figures(json_object_get(runner, "times"), domi_look_runner_names, &to->times);
-    read_group_of_figures(json_object_get(runner, "counters"), domi_look_counter_names,
-                          &to->counters);
+    read_figures_from_json_members(json_object_get(runner, "times"), domi_look_runner_names,
+                                   &to->times);
+    read_figures_from_json_members(json_object_get(runner, "counters"), domi_look_counter_names,
+                                   &to->counters);
 }
 
 static void read_figures_of_actors(const json_t *actors, domi_look_actors *to)
@@ -68,7 +71,7 @@ static void read_figures_of_actors(const json_t *actors, domi_look_actors *to)
     if (json_is_integer(thread) && json_integer_value(thread) >= 0)
         to->thread = json_integer_value(thread);
     to->is_channels = kind != NULL && strcmp(kind, "channels") == 0;
-    read_group_of_figures(actors, domi_look_behaviour_names, &to->counts);
+    read_figures_from_json_members(actors, domi_look_behaviour_names, &to->counts);
 }
 
 static void read_lists_of_look(const json_t *all, domi_look *to)
@@ -86,7 +89,7 @@ static void read_lists_of_look(const json_t *all, domi_look *to)
     for (uint32_t i = 0; i < to->port_count; i++) {
         const json_t *listener = json_array_get(json_object_get(all, "listeners"), i);
         copy_name_of_member(listener, "name", to->ports[i].name, sizeof to->ports[i].name);
-        read_group_of_figures(listener, domi_look_listener_names, &to->ports[i].counts);
+        read_figures_from_json_members(listener, domi_look_listener_names, &to->ports[i].counts);
     }
 }
 
@@ -96,7 +99,7 @@ static uint64_t count_stand_ins(const json_t *pairs)
     size_t i;
     json_t *pair;
 
-    json_array_foreach(pairs, i, pair) sum += get_number_of_member(pair, "stand_ins");
+    json_array_foreach(pairs, i, pair) sum += number_or_0_of_json_member(pair, "stand_ins");
     return sum;
 }
 
@@ -106,18 +109,21 @@ static void read_other_members_of_look(const json_t *all, domi_look *to)
 {
     const json_t *machine = json_object_get(all, "machine");
 
-    to->now_ns = get_number_of_member(all, "now_ns");
-    to->pid = get_number_of_member(all, "pid");
-    to->uptime_ns = get_number_of_member(all, "uptime_ns");
+    to->now_ns = number_or_0_of_json_member(all, "now_ns");
+    to->pid = number_or_0_of_json_member(all, "pid");
+    to->uptime_ns = number_or_0_of_json_member(all, "uptime_ns");
     copy_name_of_member(all, "program", to->program, sizeof to->program);
     copy_name_of_member(all, "level", to->level, sizeof to->level);
-    read_group_of_figures(json_object_get(all, "outside"), domi_look_counter_names, &to->outside);
+    read_figures_from_json_members(json_object_get(all, "outside"), domi_look_counter_names,
+                                   &to->outside);
     to->stand_ins = count_stand_ins(json_object_get(all, "pairs"));
-    read_group_of_figures(json_object_get(all, "memory"), domi_look_memory_names, &to->memory);
-    read_group_of_figures(json_object_get(all, "usage"), domi_look_usage_names, &to->usage);
-    read_group_of_figures(machine, domi_look_machine_names, &to->machine);
-    read_group_of_figures(json_object_get(machine, "settings"), domi_look_setting_names,
-                          &to->settings);
+    read_figures_from_json_members(json_object_get(all, "memory"), domi_look_memory_names,
+                                   &to->memory);
+    read_figures_from_json_members(json_object_get(all, "usage"), domi_look_usage_names,
+                                   &to->usage);
+    read_figures_from_json_members(machine, domi_look_machine_names, &to->machine);
+    read_figures_from_json_members(json_object_get(machine, "settings"), domi_look_setting_names,
+                                   &to->settings);
     copy_name_of_member(machine, "backend", to->backend, sizeof to->backend);
     copy_name_of_member(machine, "backend_why", to->backend_why, sizeof to->backend_why);
 }
@@ -154,11 +160,11 @@ const char *look_read_text(const char *text, size_t size, domi_look *ret_look)
     return why;
 }
 
-bool look_take_through_port(port *from, long ms, domi_look *ret_look)
+bool look_request_from_port(port *from, long ms, domi_look *ret_look)
 {
     port_text answer;
 
-    if (!port_get_whole_answer(from, "/profile?machine=1", ms, &answer))
+    if (!port_get_and_collect_answer(from, "/profile?machine=1", ms, &answer))
         return false;
     const char *why = look_read_text(answer.at, answer.size, ret_look);
     free(answer.at);

@@ -16,7 +16,7 @@ const char *look_read_text(const char *text, size_t size, domi_look *ret_look);
 
 /* Take a look at a program through its port, within `ms`. Returns whether that succeeded; otherwise
  * the port's `error` is set. */
-bool look_take_through_port(port *from, long ms, domi_look *ret_look);
+bool look_request_from_port(port *from, long ms, domi_look *ret_look);
 
 /* Read a look at a program from a file of at most PORT_TEXT_MAX bytes. Returns whether that
  * succeeded; otherwise the error was printed. */

@@ -51,7 +51,7 @@ static const command *find_command_by_name(const char *name)
 }
 
 /* Returns the exit status of a command, or STATUS_FAILED if its output could not be written. */
-static int get_status_after_output(int status)
+static int status_or_failed_if_output_was_lost(int status)
 {
     curl_global_cleanup();
     if (fflush(stdout) == 0 && ferror(stdout) == 0)
@@ -76,11 +76,11 @@ int main(int argc, char **argv)
             (void)fputs(asked->help, stdout);
         else
             print_help_of_domus(stdout);
-        return get_status_after_output(STATUS_OK);
+        return status_or_failed_if_output_was_lost(STATUS_OK);
     }
     if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
         (void)puts("domus " DOMUS_TOOL_VERSION);
-        return get_status_after_output(STATUS_OK);
+        return status_or_failed_if_output_was_lost(STATUS_OK);
     }
     const command *chosen = find_command_by_name(argv[1]);
     if (chosen == NULL) {
@@ -92,5 +92,5 @@ int main(int argc, char **argv)
         say_print_error("libcurl does not start");
         return STATUS_FAILED;
     }
-    return get_status_after_output(chosen->run(chosen, argc - 1, argv + 1));
+    return status_or_failed_if_output_was_lost(chosen->run(chosen, argc - 1, argv + 1));
 }

@@ -12,7 +12,7 @@
 
 #define NAMED_MAX 8 /* most programs that an error names */
 
-int options_print_wrong(const options *all, const char *format, ...)
+int options_print_usage_error(const options *all, const char *format, ...)
 {
     char text[512], shown[512];
     va_list arguments;
@@ -42,13 +42,15 @@ int options_get_next(options *all, int argc, char **argv, const char *shorts,
             all->endpoint = optarg;
             break;
         case ':':
-            all->status = options_print_wrong(all, "option '%s' needs a value", argv[optind - 1]);
+            all->status =
+                options_print_usage_error(all, "option '%s' needs a value", argv[optind - 1]);
             return OPTIONS_STOP;
         case '?':
             if (optopt != 0 && strncmp(argv[optind - 1], "--", 2) != 0)
-                all->status = options_print_wrong(all, "there is no option '-%c'", optopt);
+                all->status = options_print_usage_error(all, "there is no option '-%c'", optopt);
             else
-                all->status = options_print_wrong(all, "there is no option '%s'", argv[optind - 1]);
+                all->status =
+                    options_print_usage_error(all, "there is no option '%s'", argv[optind - 1]);
             return OPTIONS_STOP;
         default:
             return option;
@@ -73,8 +75,8 @@ bool options_read_duration(const options *all, const char *text, long least, lon
         *ret_ms = lround(ms);
         return true;
     }
-    (void)options_print_wrong(all, "'%s' is no time such as 500ms or 2s, from %ld ms to %ld s",
-                              text, least, most / 1000);
+    (void)options_print_usage_error(
+        all, "'%s' is no time such as 500ms or 2s, from %ld ms to %ld s", text, least, most / 1000);
     return false;
 }
 
@@ -86,7 +88,8 @@ bool options_read_number(const options *all, const char *text, long least, long 
     errno = 0;
     long number = text[0] >= '0' && text[0] <= '9' ? strtol(text, &end, 10) : -1;
     if (end == NULL || *end != '\0' || errno != 0 || number < least || number > most) {
-        (void)options_print_wrong(all, "'%s' is no number from %ld to %ld", text, least, most);
+        (void)options_print_usage_error(all, "'%s' is no number from %ld to %ld", text, least,
+                                        most);
         return false;
     }
     *ret_number = number;
@@ -95,7 +98,7 @@ bool options_read_number(const options *all, const char *text, long least, long 
 
 /* --- choosing the program --------------------------------------------------------------------- */
 
-static bool is_program_meant(const program *one, const char *wanted)
+static bool has_program_wanted_name_or_pid(const program *one, const char *wanted)
 {
     char *end;
     long pid = strtol(wanted, &end, 10);
@@ -104,13 +107,13 @@ static bool is_program_meant(const program *one, const char *wanted)
 }
 
 /* Print that the options mean several programs, and name some of them. */
-static void print_several_programs_meant(const program *each, size_t count, const char *wanted)
+static void print_that_several_programs_match(const program *each, size_t count, const char *wanted)
 {
     char names[NAMED_MAX * 96] = "";
     size_t used = 0, told = 0;
 
     for (size_t i = 0; i < count && told < NAMED_MAX; i++) {
-        if (wanted != NULL && !is_program_meant(&each[i], wanted))
+        if (wanted != NULL && !has_program_wanted_name_or_pid(&each[i], wanted))
             continue;
         used += (size_t)snprintf(names + used, sizeof names - used, "%s%ld (%s)",
                                  told == 0 ? "" : ", ", each[i].pid, each[i].name);
@@ -121,16 +124,17 @@ static void print_several_programs_meant(const program *each, size_t count, cons
 }
 
 /* Returns the one running program that the options mean; NULL after the reason was printed. */
-static const program *choose_meant_program(const program *each, size_t count, const char *wanted)
+static const program *find_only_program_that_matches(const program *each, size_t count,
+                                                     const char *wanted)
 {
     const program *chosen = NULL;
     char shown[128];
 
     for (size_t i = 0; i < count; i++) {
-        if (wanted != NULL && !is_program_meant(&each[i], wanted))
+        if (wanted != NULL && !has_program_wanted_name_or_pid(&each[i], wanted))
             continue;
         if (chosen != NULL) {
-            print_several_programs_meant(each, count, wanted);
+            print_that_several_programs_match(each, count, wanted);
             return NULL;
         }
         chosen = &each[i];
@@ -149,22 +153,22 @@ static const program *choose_meant_program(const program *each, size_t count, co
     return chosen;
 }
 
-bool options_open_port(const options *all, port *ret_port)
+bool options_open_port_of_meant_program(const options *all, port *ret_port)
 {
     const char *endpoint = all->endpoint;
     program *each = NULL;
 
     memset(ret_port, 0, sizeof *ret_port);
     if (endpoint != NULL && all->program != NULL) {
-        (void)options_print_wrong(all, "-p and -s name a program in two ways");
+        (void)options_print_usage_error(all, "-p and -s name a program in two ways");
         return false;
     }
     if (endpoint == NULL) {
-        size_t count = registry_read_programs(&each);
-        const program *chosen = choose_meant_program(each, count, all->program);
+        size_t count = registry_list_running_programs(&each);
+        const program *chosen = find_only_program_that_matches(each, count, all->program);
         endpoint = chosen != NULL ? chosen->endpoint : NULL;
     }
-    bool is_open = endpoint != NULL && port_open_endpoint(ret_port, endpoint);
+    bool is_open = endpoint != NULL && port_prepare_for_endpoint(ret_port, endpoint);
     if (endpoint != NULL && !is_open)
         say_print_error("%s", ret_port->error);
     free(each);

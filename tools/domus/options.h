@@ -38,7 +38,7 @@ int options_get_next(options *all, int argc, char **argv, const char *shorts,
 
 /* Open the port of the program that the options mean. Returns whether there is one; otherwise the
  * error was printed. port_close() must follow in both cases. */
-bool options_open_port(const options *all, port *ret_port);
+bool options_open_port_of_meant_program(const options *all, port *ret_port);
 
 /* Read a duration of an option: 500ms, 2s, 1.5s, 1m, or seconds without a unit. Returns whether it
  * is valid and from `least` to `most` ms; otherwise the error was printed. */
@@ -50,7 +50,7 @@ bool options_read_number(const options *all, const char *text, long least, long 
                          long *ret_number);
 
 /* Print an error about the command line. Returns the exit status STATUS_USAGE. */
-int options_print_wrong(const options *all, const char *format, ...)
+int options_print_usage_error(const options *all, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -20,7 +20,7 @@ static void report_output_error(const char *name)
     say_print_error("%s: %s", shown, strerror(error));
 }
 
-bool output_begin_file(output *to, const char *name)
+bool output_open_temporary_file_or_stdout(output *to, const char *name)
 {
     struct stat status;
 
@@ -61,7 +61,7 @@ static bool rename_to_final_name(const output *to)
     return chmod(to->other, 0666 & ~mask) == 0 && rename(to->other, to->name) == 0;
 }
 
-bool output_end_file(output *to, bool is_whole)
+bool output_close_and_keep_file_if_whole(output *to, bool is_whole)
 {
     bool is_written = ferror(to->file) == 0;
 

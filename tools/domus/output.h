@@ -17,13 +17,13 @@ typedef struct output {
 
 /* Begin to write a file. `name` must stay valid as long as the output. Returns whether that
  * succeeded; otherwise the error was printed, and no other call is needed. */
-bool output_begin_file(output *to, const char *name);
+bool output_open_temporary_file_or_stdout(output *to, const char *name);
 
 /* Write bytes to the file; this function is a sink of a port. Returns whether that succeeded. */
 bool output_write_bytes(void *output_, const char *bytes, size_t size);
 
 /* End a written file: with `is_whole` it gets its name, otherwise it is removed. Returns whether it
  * exists; if it should and does not, the error was printed. */
-bool output_end_file(output *to, bool is_whole);
+bool output_close_and_keep_file_if_whole(output *to, bool is_whole);
 
 #endif

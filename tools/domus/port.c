@@ -24,7 +24,7 @@ typedef struct request {
     char refusal[REFUSAL_MAX];
 } request;
 
-static void fail_request_with_reason(port *to, const char *why)
+static void store_error_of_request(port *to, const char *why)
 {
     char shown[sizeof to->error / 2];
 
@@ -64,23 +64,24 @@ static bool set_endpoint_of_requests(port *to, const char *endpoint)
 
 /* Returns not 0 if the request has to end, because a signal was noted. libcurl calls this several
  * times a second. */
-static int should_end_request(void *unused, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
+static int was_signal_noted_during_request(void *unused, curl_off_t a, curl_off_t b, curl_off_t c,
+                                           curl_off_t d)
 {
     (void)unused, (void)a, (void)b, (void)c, (void)d;
     return say_get_noted_signal();
 }
 
-bool port_open_endpoint(port *to, const char *endpoint)
+bool port_prepare_for_endpoint(port *to, const char *endpoint)
 {
     memset(to, 0, sizeof *to);
     snprintf(to->endpoint, sizeof to->endpoint, "%s", endpoint);
     to->curl = curl_easy_init();
     if (to->curl == NULL) {
-        fail_request_with_reason(to, "no memory");
+        store_error_of_request(to, "no memory");
         return false;
     }
     if (!set_endpoint_of_requests(to, endpoint)) {
-        fail_request_with_reason(to, "must be unix:PATH or HOST:PORT");
+        store_error_of_request(to, "must be unix:PATH or HOST:PORT");
         return false;
     }
     (void)curl_easy_setopt(to->curl, CURLOPT_PROTOCOLS_STR, "http");
@@ -92,7 +93,7 @@ bool port_open_endpoint(port *to, const char *endpoint)
     (void)curl_easy_setopt(to->curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     (void)curl_easy_setopt(to->curl, CURLOPT_USERAGENT, "domus");
     (void)curl_easy_setopt(to->curl, CURLOPT_NOPROGRESS, 0L);
-    (void)curl_easy_setopt(to->curl, CURLOPT_XFERINFOFUNCTION, should_end_request);
+    (void)curl_easy_setopt(to->curl, CURLOPT_XFERINFOFUNCTION, was_signal_noted_during_request);
     return true;
 }
 
@@ -105,7 +106,8 @@ void port_close(port *to)
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-static size_t receive_bytes_of_answer(char *bytes, size_t one, size_t count, void *request_)
+static size_t pass_answer_to_sink_or_keep_refusal(char *bytes, size_t one, size_t count,
+                                                  void *request_)
 {
     request *asked = request_;
     size_t size = one * count;
@@ -124,7 +126,7 @@ static size_t receive_bytes_of_answer(char *bytes, size_t one, size_t count, voi
 }
 
 /* Record why the port has refused a request: the first line of its answer. */
-static void record_why_refused(port *to, const request *asked)
+static void store_why_port_refused_request(port *to, const request *asked)
 {
     char line[REFUSAL_MAX], why[REFUSAL_MAX + 64];
 
@@ -132,11 +134,11 @@ static void record_why_refused(port *to, const request *asked)
     snprintf(why, sizeof why, "it answered %ld%s%s", to->status, line[0] != '\0' ? ": " : "", line);
     if (to->status == 404)
         snprintf(why, sizeof why, "this program's port does not have that (404)");
-    fail_request_with_reason(to, why);
+    store_error_of_request(to, why);
 }
 
-static bool request_path_of_port(port *to, const char *path, long ms, bool is_post, port_sink *sink,
-                                 void *context)
+static bool send_request_and_pass_answer_to_sink(port *to, const char *path, long ms, bool is_post,
+                                                 port_sink *sink, void *context)
 {
     char url[2048], reason[CURL_ERROR_SIZE] = "";
     request asked = {.to = to, .sink = sink, .context = context};
@@ -146,13 +148,13 @@ static bool request_path_of_port(port *to, const char *path, long ms, bool is_po
     to->error[0] = '\0';
     if (snprintf(url, sizeof url, "http://%s%s", is_unix ? "localhost" : to->endpoint, path) >=
         (int)sizeof url) {
-        fail_request_with_reason(to, "the request is too long");
+        store_error_of_request(to, "the request is too long");
         return false;
     }
     (void)curl_easy_setopt(to->curl, CURLOPT_URL, url);
     (void)curl_easy_setopt(to->curl, CURLOPT_TIMEOUT_MS, ms);
     (void)curl_easy_setopt(to->curl, CURLOPT_ERRORBUFFER, reason);
-    (void)curl_easy_setopt(to->curl, CURLOPT_WRITEFUNCTION, receive_bytes_of_answer);
+    (void)curl_easy_setopt(to->curl, CURLOPT_WRITEFUNCTION, pass_answer_to_sink_or_keep_refusal);
     (void)curl_easy_setopt(to->curl, CURLOPT_WRITEDATA, &asked);
     if (is_post)
         (void)curl_easy_setopt(to->curl, CURLOPT_POSTFIELDS, "");
@@ -162,12 +164,12 @@ static bool request_path_of_port(port *to, const char *path, long ms, bool is_po
     (void)curl_easy_setopt(to->curl, CURLOPT_ERRORBUFFER, NULL);
     (void)curl_easy_getinfo(to->curl, CURLINFO_RESPONSE_CODE, &to->status);
     if (to->status != 0 && to->status / 100 != 2) {
-        record_why_refused(to, &asked);
+        store_why_port_refused_request(to, &asked);
         return false;
     }
     if (result == CURLE_OK || asked.is_ended)
         return true;
-    fail_request_with_reason(to, reason[0] != '\0' ? reason : curl_easy_strerror(result));
+    store_error_of_request(to, reason[0] != '\0' ? reason : curl_easy_strerror(result));
     return false;
 }
 
@@ -203,16 +205,17 @@ static bool append_to_answer(void *whole_, const char *bytes, size_t size)
     return true;
 }
 
-static bool request_whole_answer(port *to, const char *path, long ms, bool is_post,
-                                 port_text *ret_text)
+static bool send_request_and_collect_answer(port *to, const char *path, long ms, bool is_post,
+                                            port_text *ret_text)
 {
     whole all = {0};
-    bool is_answered = request_path_of_port(to, path, ms, is_post, append_to_answer, &all);
+    bool is_answered =
+        send_request_and_pass_answer_to_sink(to, path, ms, is_post, append_to_answer, &all);
 
     if (is_answered && all.trouble == NULL && all.read.at == NULL)
         (void)append_to_answer(&all, "", 0); /* an empty answer becomes an empty text */
     if (is_answered && all.trouble != NULL) {
-        fail_request_with_reason(to, all.trouble);
+        store_error_of_request(to, all.trouble);
         is_answered = false;
     }
     if (is_answered)
@@ -222,19 +225,20 @@ static bool request_whole_answer(port *to, const char *path, long ms, bool is_po
     return is_answered;
 }
 
-bool port_get_whole_answer(port *to, const char *path, long ms, port_text *ret_text)
+bool port_get_and_collect_answer(port *to, const char *path, long ms, port_text *ret_text)
 {
-    return request_whole_answer(to, path, ms, false, ret_text);
+    return send_request_and_collect_answer(to, path, ms, false, ret_text);
 }
 
-bool port_get_answer_in_pieces(port *to, const char *path, long ms, port_sink *sink, void *context)
+bool port_get_and_pass_answer_to_sink(port *to, const char *path, long ms, port_sink *sink,
+                                      void *context)
 {
-    return request_path_of_port(to, path, ms, false, sink, context);
+    return send_request_and_pass_answer_to_sink(to, path, ms, false, sink, context);
 }
 
-bool port_post_to_path(port *to, const char *path, port_text *ret_text)
+bool port_post_and_collect_answer(port *to, const char *path, port_text *ret_text)
 {
-    return request_whole_answer(to, path, POST_MS, true, ret_text);
+    return send_request_and_collect_answer(to, path, POST_MS, true, ret_text);
 }
 
 bool port_escape_query_value(const char *value, char *ret_text, size_t size)

@@ -32,19 +32,20 @@ typedef bool port_sink(void *context, const char *bytes, size_t size);
 /* Prepare requests to the endpoint of an observation port: unix:PATH, unix:@NAME or HOST:PORT.
  * Nothing is sent. Returns whether the endpoint is valid; otherwise `error` is set. port_close()
  * must follow in both cases. */
-bool port_open_endpoint(port *to, const char *endpoint);
+bool port_prepare_for_endpoint(port *to, const char *endpoint);
 void port_close(port *to);
 
 /* Get the port's whole answer for a path, within `ms`. Returns whether it was answered with 2xx;
  * otherwise `error` is set. Ownership: the text is the caller's. */
-bool port_get_whole_answer(port *to, const char *path, long ms, port_text *ret_text);
+bool port_get_and_collect_answer(port *to, const char *path, long ms, port_text *ret_text);
 
 /* Get the port's answer for a path piece by piece, within `ms` (0: without an end). Returns as
- * port_get_whole_answer(). */
-bool port_get_answer_in_pieces(port *to, const char *path, long ms, port_sink *sink, void *context);
+ * port_get_and_collect_answer(). */
+bool port_get_and_pass_answer_to_sink(port *to, const char *path, long ms, port_sink *sink,
+                                      void *context);
 
-/* Send a POST without a body to a path of the port. Returns as port_get_whole_answer(). */
-bool port_post_to_path(port *to, const char *path, port_text *ret_text);
+/* Send a POST without a body to a path of the port. Returns as port_get_and_collect_answer(). */
+bool port_post_and_collect_answer(port *to, const char *path, port_text *ret_text);
 
 /* Escape a value for the query of a URL. Returns whether it fits. */
 bool port_escape_query_value(const char *value, char *ret_text, size_t size);

@@ -11,7 +11,7 @@ static uint64_t get_increase_of_counter(uint64_t now, uint64_t before)
     return now > before ? now - before : 0;
 }
 
-bool rates_is_same_process(const sample *before, const sample *now)
+bool rates_can_samples_be_compared(const sample *before, const sample *now)
 {
     return before->pid == now->pid && before->taken_ns < now->taken_ns &&
            before->uptime_ns <= now->uptime_ns && before->thread_count == now->thread_count &&
@@ -31,8 +31,9 @@ double rates_get_seconds_between(const sample *before, const sample *now)
     return ns > 0 ? (double)ns / SECOND_NS : 1;
 }
 
-static void set_rates_of_counters(const uint64_t *before, const uint64_t *now, double seconds,
-                                  uint64_t *ret_counts, double *ret_rates)
+static void count_increases_and_rates_of_counters(const uint64_t *before, const uint64_t *now,
+                                                  double seconds, uint64_t *ret_counts,
+                                                  double *ret_rates)
 {
     for (int i = 0; i < COUNTERS; i++) {
         ret_counts[i] = get_increase_of_counter(now[i], before[i]);
@@ -40,8 +41,8 @@ static void set_rates_of_counters(const uint64_t *before, const uint64_t *now, d
     }
 }
 
-void rates_get_of_thread(const sample *before, const sample *now, uint32_t thread,
-                         thread_rates *ret_rates)
+void rates_between_samples_of_thread(const sample *before, const sample *now, uint32_t thread,
+                                     thread_rates *ret_rates)
 {
     static const thread_sample nothing;
     const thread_sample *to = &now->threads[thread];
@@ -56,16 +57,18 @@ void rates_get_of_thread(const sample *before, const sample *now, uint32_t threa
     }
     for (int i = 0; i < PHASES && sum > 0; i++)
         ret_rates->shares[i] /= sum;
-    set_rates_of_counters(from->counts, to->counts, rates_get_seconds_between(before, now),
-                          ret_rates->counts, ret_rates->rates);
+    count_increases_and_rates_of_counters(from->counts, to->counts,
+                                          rates_get_seconds_between(before, now), ret_rates->counts,
+                                          ret_rates->rates);
 }
 
-void rates_get_sums_of_threads(const sample *before, const sample *now, thread_rates *ret_rates)
+void rates_between_samples_of_all_threads(const sample *before, const sample *now,
+                                          thread_rates *ret_rates)
 {
     memset(ret_rates, 0, sizeof *ret_rates);
     for (uint32_t thread = 0; thread < now->thread_count; thread++) {
         thread_rates one;
-        rates_get_of_thread(before, now, thread, &one);
+        rates_between_samples_of_thread(before, now, thread, &one);
         for (int i = 0; i < PHASES; i++)
             ret_rates->shares[i] += one.shares[i] / now->thread_count;
         for (int i = 0; i < COUNTERS; i++) {
@@ -77,8 +80,8 @@ void rates_get_sums_of_threads(const sample *before, const sample *now, thread_r
 
 /* Returns the sample of the same runner in the earlier sample `before`, where it has the same place
  * in the list; zeros if it is not there. */
-static const runner_sample *find_same_runner_before(const sample *before, const sample *now,
-                                                    uint32_t runner)
+static const runner_sample *find_runner_in_earlier_sample(const sample *before, const sample *now,
+                                                          uint32_t runner)
 {
     static const runner_sample nothing;
     const runner_sample *to = &now->runners[runner];
@@ -89,11 +92,11 @@ static const runner_sample *find_same_runner_before(const sample *before, const 
     return from->runner == to->runner && strcmp(from->pool, to->pool) == 0 ? from : &nothing;
 }
 
-void rates_get_of_runner(const sample *before, const sample *now, uint32_t runner,
-                         runner_rates *ret_rates)
+void rates_between_samples_of_runner(const sample *before, const sample *now, uint32_t runner,
+                                     runner_rates *ret_rates)
 {
     const runner_sample *to = &now->runners[runner],
-                        *from = find_same_runner_before(before, now, runner);
+                        *from = find_runner_in_earlier_sample(before, now, runner);
 
     memset(ret_rates, 0, sizeof *ret_rates);
     ret_rates->run = (double)get_increase_of_counter(to->run_ns, from->run_ns);
@@ -105,14 +108,15 @@ void rates_get_of_runner(const sample *before, const sample *now, uint32_t runne
         ret_rates->search /= sum;
         ret_rates->park /= sum;
     }
-    set_rates_of_counters(from->counts, to->counts, rates_get_seconds_between(before, now),
-                          ret_rates->counts, ret_rates->rates);
+    count_increases_and_rates_of_counters(from->counts, to->counts,
+                                          rates_get_seconds_between(before, now), ret_rates->counts,
+                                          ret_rates->rates);
 }
 
 /* Returns the figures of the behaviour with this name and pool in the earlier sample `before`; both
  * lists are sorted by them. */
-static const behaviour_sample *find_same_behaviour_before(const sample *before,
-                                                          const behaviour_sample *wanted)
+static const behaviour_sample *find_behaviour_in_earlier_sample(const sample *before,
+                                                                const behaviour_sample *wanted)
 {
     static const behaviour_sample nothing;
     uint32_t low = 0, high = before != NULL ? before->behaviour_count : 0;
@@ -133,11 +137,11 @@ static const behaviour_sample *find_same_behaviour_before(const sample *before,
     return &nothing;
 }
 
-void rates_get_of_behaviour(const sample *before, const sample *now, uint32_t behaviour,
-                            behaviour_rates *ret_rates)
+void rates_between_samples_of_behaviour(const sample *before, const sample *now, uint32_t behaviour,
+                                        behaviour_rates *ret_rates)
 {
     const behaviour_sample *to = &now->behaviours[behaviour],
-                           *from = find_same_behaviour_before(before, to);
+                           *from = find_behaviour_in_earlier_sample(before, to);
     double seconds = rates_get_seconds_between(before, now);
     uint64_t waits = get_increase_of_counter(to->waits, from->waits);
 

@@ -30,7 +30,7 @@ typedef struct behaviour_rates {
 } behaviour_rates;
 
 /* Returns whether the samples `before` and `now` come from the same process. */
-bool rates_is_same_process(const sample *before, const sample *now);
+bool rates_can_samples_be_compared(const sample *before, const sample *now);
 
 /* Returns the time between two samples in seconds, more than 0. If `before` is NULL, it is the time
  * since the start. */
@@ -38,16 +38,17 @@ double rates_get_seconds_between(const sample *before, const sample *now);
 
 /* Get the rates of a thread between two samples; its number is below now->thread_count. If `before`
  * lacks the thread, they count from its start. */
-void rates_get_of_thread(const sample *before, const sample *now, uint32_t thread,
-                         thread_rates *ret_rates);
+void rates_between_samples_of_thread(const sample *before, const sample *now, uint32_t thread,
+                                     thread_rates *ret_rates);
 
 /* Get the sums of the rates over all threads; the shares are means. */
-void rates_get_sums_of_threads(const sample *before, const sample *now, thread_rates *ret_rates);
+void rates_between_samples_of_all_threads(const sample *before, const sample *now,
+                                          thread_rates *ret_rates);
 
-void rates_get_of_runner(const sample *before, const sample *now, uint32_t runner,
-                         runner_rates *ret_rates);
+void rates_between_samples_of_runner(const sample *before, const sample *now, uint32_t runner,
+                                     runner_rates *ret_rates);
 
-void rates_get_of_behaviour(const sample *before, const sample *now, uint32_t behaviour,
-                            behaviour_rates *ret_rates);
+void rates_between_samples_of_behaviour(const sample *before, const sample *now, uint32_t behaviour,
+                                        behaviour_rates *ret_rates);
 
 #endif

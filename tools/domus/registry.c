@@ -153,7 +153,8 @@ static bool does_process_belong_to_user(long pid, uid_t user)
 
 /* Read the registry's file of a process. `owner` is the owner of the directory. Returns whether the
  * file may be removed, because its form is right but its process is gone. */
-static bool read_registry_file_of_process(found *all, int directory, const char *name, uid_t owner)
+static bool add_program_of_registry_file_if_alive(found *all, int directory, const char *name,
+                                                  uid_t owner)
 {
     static char text[FILE_MAX];
     program *one = &all->each[all->count];
@@ -183,7 +184,7 @@ static bool read_registry_file_of_process(found *all, int directory, const char 
     return false;
 }
 
-static void read_directory_of_registry(found *all, const char *path, uid_t owner)
+static void add_programs_of_registry_directory(found *all, const char *path, uid_t owner)
 {
     struct stat status;
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -198,7 +199,8 @@ static void read_directory_of_registry(found *all, const char *path, uid_t owner
         return;
     }
     for (struct dirent *entry; (entry = readdir(entries)) != NULL;) {
-        if (read_registry_file_of_process(all, fd, entry->d_name, owner) && owner == geteuid())
+        if (add_program_of_registry_file_if_alive(all, fd, entry->d_name, owner) &&
+            owner == geteuid())
             (void)unlinkat(fd, entry->d_name, 0);
     }
     (void)closedir(entries);
@@ -206,7 +208,7 @@ static void read_directory_of_registry(found *all, const char *path, uid_t owner
 
 /* Read the registry's directories of other users; `digits` is the number of characters before the
  * UID in their names. */
-static void read_directories_of_other_users(found *all, const char *pattern, size_t digits)
+static void add_programs_of_other_users(found *all, const char *pattern, size_t digits)
 {
     glob_t paths;
 
@@ -216,7 +218,7 @@ static void read_directories_of_other_users(found *all, const char *pattern, siz
         char *end;
         unsigned long uid = strtoul(paths.gl_pathv[i] + digits, &end, 10);
         if (*end == '\0' || strcmp(end, "/domus") == 0)
-            read_directory_of_registry(all, paths.gl_pathv[i], (uid_t)uid);
+            add_programs_of_registry_directory(all, paths.gl_pathv[i], (uid_t)uid);
     }
     globfree(&paths);
 }
@@ -229,24 +231,24 @@ static int compare_programs_by_pid(const void *one_, const void *other_)
 }
 
 /* Read the directories of the registry in which ports write by default. */
-static void read_default_directories(found *all)
+static void add_programs_of_default_directories(found *all)
 {
     const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
     char path[PATH_MAX];
 
     if (runtime != NULL && runtime[0] == '/' &&
         snprintf(path, sizeof path, "%s/domus", runtime) < (int)sizeof path)
-        read_directory_of_registry(all, path, geteuid());
+        add_programs_of_registry_directory(all, path, geteuid());
     snprintf(path, sizeof path, "/tmp/domus-%ld", (long)geteuid());
-    read_directory_of_registry(all, path, geteuid());
+    add_programs_of_registry_directory(all, path, geteuid());
     if (geteuid() == 0) {
-        read_directory_of_registry(all, "/run/domus", 0);
-        read_directories_of_other_users(all, "/run/user/[0-9]*/domus", strlen("/run/user/"));
-        read_directories_of_other_users(all, "/tmp/domus-[0-9]*", strlen("/tmp/domus-"));
+        add_programs_of_registry_directory(all, "/run/domus", 0);
+        add_programs_of_other_users(all, "/run/user/[0-9]*/domus", strlen("/run/user/"));
+        add_programs_of_other_users(all, "/tmp/domus-[0-9]*", strlen("/tmp/domus-"));
     }
 }
 
-size_t registry_read_programs(program **ret_programs)
+size_t registry_list_running_programs(program **ret_programs)
 {
     const char *named = secure_getenv("DOMUS_REGISTRY");
     found all = {.each = calloc(PROGRAMS_MAX + 1, sizeof *all.each)};
@@ -255,9 +257,9 @@ size_t registry_read_programs(program **ret_programs)
     if (all.each == NULL)
         return 0;
     if (named != NULL && named[0] != '\0')
-        read_directory_of_registry(&all, named, geteuid());
+        add_programs_of_registry_directory(&all, named, geteuid());
     else
-        read_default_directories(&all);
+        add_programs_of_default_directories(&all);
     qsort(all.each, all.count, sizeof *all.each, compare_programs_by_pid);
     return all.count;
 }

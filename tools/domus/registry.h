@@ -19,6 +19,6 @@ typedef struct program {
 /* Read the running programs from the registry in the order of their pids. Files of processes that
  * are gone are ignored, and removed if they belong to the user. Root sees the programs of all
  * users. Returns how many there are. Ownership: the array is the caller's. */
-size_t registry_read_programs(program **ret_programs);
+size_t registry_list_running_programs(program **ret_programs);
 
 #endif

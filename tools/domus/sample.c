@@ -59,7 +59,7 @@ static void copy_name_of_member(const json_t *object, const char *name, char *re
     escape_name_to_ascii(json_string_value(value), json_string_length(value), ret_name, NAME_SIZE);
 }
 
-static void read_counts_of_events(const json_t *counters, uint64_t *counts)
+static void read_message_and_event_counters(const json_t *counters, uint64_t *counts)
 {
     static const char *const kinds[] = {"replies", "exceptions", "asks", "notices", "events"};
 
@@ -96,7 +96,7 @@ static void read_threads_of_profile(const json_t *list, sample *to)
         thread->wall_ns = get_number_of_member(counters, "wall_ns");
         for (int phase = 0; phase < PHASES; phase++)
             thread->phase_ns[phase] = get_number_of_member(phases, phase_names[phase]);
-        read_counts_of_events(counters, thread->counts);
+        read_message_and_event_counters(counters, thread->counts);
     }
 }
 
@@ -110,7 +110,7 @@ static void read_runners_of_profile(const json_t *list, sample *to)
         runner_sample *runner = &to->runners[i];
         copy_name_of_member(one, "pool", runner->pool);
         runner->runner = get_number_of_member(one, "runner");
-        read_counts_of_events(json_object_get(one, "counters"), runner->counts);
+        read_message_and_event_counters(json_object_get(one, "counters"), runner->counts);
         runner->counts[COUNTER_RUNS] = get_number_of_member(times, "turns");
         runner->counts[COUNTER_MESSAGES] = get_number_of_member(times, "messages");
         runner->counts[COUNTER_PARKS] = get_number_of_member(times, "parks");
@@ -131,7 +131,7 @@ static int compare_behaviours_by_name(const void *one_, const void *other_)
 }
 
 /* Add up the figures of behaviours with the same name and pool, by which they are sorted. */
-static void add_up_same_behaviours(sample *to)
+static void merge_behaviours_of_same_name_and_pool(sample *to)
 {
     uint32_t kept = 0;
 
@@ -175,17 +175,17 @@ static void read_behaviours_of_profile(const json_t *list, sample *to)
     if (to->behaviour_count > 0)
         qsort(to->behaviours, to->behaviour_count, sizeof *to->behaviours,
               compare_behaviours_by_name);
-    add_up_same_behaviours(to);
+    merge_behaviours_of_same_name_and_pool(to);
 }
 
 /* --- the whole -------------------------------------------------------------------------------- */
 
-bool sample_take_through_port(port *from, long ms, sample *ret_sample)
+bool sample_request_from_port(port *from, long ms, sample *ret_sample)
 {
     port_text answer;
     json_error_t error;
 
-    if (!port_get_whole_answer(from, "/profile", ms, &answer))
+    if (!port_get_and_collect_answer(from, "/profile", ms, &answer))
         return false;
     uint64_t taken_ns = sample_get_clock_ns();
     json_t *all = json_loadb(answer.at, answer.size, 0, &error);

@@ -80,7 +80,7 @@ typedef struct sample {
 
 /* Take a sample of a program through its port, within `ms`. Returns whether that succeeded, and
  * then sample_free() must follow; otherwise `error` of the port is set. */
-bool sample_take_through_port(port *from, long ms, sample *ret_sample);
+bool sample_request_from_port(port *from, long ms, sample *ret_sample);
 void sample_free(sample *old);
 
 /* Returns the time in ns of a clock that never goes back. */

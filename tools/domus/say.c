@@ -87,14 +87,14 @@ void say_print_untrusted_text(FILE *out, const char *text, size_t size)
     }
 }
 
-static void note_number_of_signal(int number)
+static void on_signal_note_its_number(int number)
 {
     noted = number;
 }
 
 void say_begin_to_note_signals(void)
 {
-    struct sigaction action = {.sa_handler = note_number_of_signal};
+    struct sigaction action = {.sa_handler = on_signal_note_its_number};
 
     (void)sigaction(SIGINT, &action, NULL);
     (void)sigaction(SIGTERM, &action, NULL);

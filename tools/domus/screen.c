@@ -110,7 +110,7 @@ static void draw_meter(const meter *one, int y, int x, int width)
         cells = BAR_MAX;
     if (cells < 1)
         return;
-    view_fill_bar_of_meter(one, cells, bar);
+    view_write_bar_of_meter_as_letters(one, cells, bar);
     (void)mvprintw(y, x, "%6.6s[", one->label);
     print_letters_in_colors(bar);
     (void)printw("] %s", rates);
@@ -202,7 +202,7 @@ static void draw_help_of_keys(int height, int width)
         print_line_at(i, 0, width, i == 0 ? A_BOLD : A_NORMAL, lines[i]);
 }
 
-static void draw_last_line(const screen *on, int y, int width)
+static void draw_filter_or_help_in_last_line(const screen *on, int y, int width)
 {
     char line[LINE_SIZE];
 
@@ -225,7 +225,7 @@ static void draw_screen(screen *on)
     } else if (on->is_help) {
         draw_help_of_keys(height, width);
     } else {
-        view_write_head(on->shown, line, sizeof line);
+        view_write_first_line_of_top(on->shown, line, sizeof line);
         print_line_at(y++, 0, width, A_BOLD, line);
         if (on->shown->trouble[0] != '\0') {
             snprintf(line, sizeof line, "GONE: %.480s", on->shown->trouble);
@@ -243,14 +243,14 @@ static void draw_screen(screen *on)
         if (y < height - 1)
             draw_titles_of_columns(on->shown, y++, width);
         draw_rows_of_behaviours(on, y, height - 1, width);
-        draw_last_line(on, height - 1, width);
+        draw_filter_or_help_in_last_line(on, height - 1, width);
     }
     (void)refresh();
 }
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
-static void type_key_into_filter(screen *on, int key)
+static void edit_filter_of_behaviours_with_key(screen *on, int key)
 {
     char *filter = on->shown->filter;
     size_t length = strlen(filter);
@@ -267,13 +267,13 @@ static void type_key_into_filter(screen *on, int key)
         filter[length + 1] = '\0';
     }
     on->selected = on->first = 0;
-    view_sort_and_filter(on->shown);
+    view_list_filtered_behaviours_sorted(on->shown);
 }
 
 static void sort_behaviours_by_column(screen *on, int which)
 {
     on->shown->sort = (column)((which + COLUMNS_) % COLUMNS_);
-    view_sort_and_filter(on->shown);
+    view_list_filtered_behaviours_sorted(on->shown);
 }
 
 /* Move the selection by some rows, within the list of behaviours. */
@@ -300,7 +300,7 @@ static void move_selection_with_key(screen *on, int key)
         move_selection_by(on, (long)on->shown->row_count);
 }
 
-static void handle_key(screen *on, int key)
+static void run_command_of_key(screen *on, int key)
 {
     static const struct {
         int key;
@@ -323,11 +323,11 @@ static void handle_key(screen *on, int key)
         sort_behaviours_by_column(on, (int)on->shown->sort - 1);
     } else if (key == 'I') {
         on->shown->is_reversed = !on->shown->is_reversed;
-        view_sort_and_filter(on->shown);
+        view_list_filtered_behaviours_sorted(on->shown);
     } else if (key == '/' || key == KEY_F(4)) {
         on->is_typing = true;
     } else if (key == 27) {
-        type_key_into_filter(on, key);
+        edit_filter_of_behaviours_with_key(on, key);
     } else if (key == 't') {
         on->meters = (on->meters + 1) % METERS_WAYS;
     } else if (key == 'h' || key == '?' || key == KEY_F(1)) {
@@ -338,7 +338,7 @@ static void handle_key(screen *on, int key)
 }
 
 /* Handle all keys that the user has pressed. */
-static void handle_pressed_keys(screen *on)
+static void use_all_pressed_keys(screen *on)
 {
     for (int key; !on->is_ended && (key = getch()) != ERR;) {
         if (key == KEY_RESIZE)
@@ -346,9 +346,9 @@ static void handle_pressed_keys(screen *on)
         if (on->is_help)
             on->is_help = false;
         else if (on->is_typing)
-            type_key_into_filter(on, key);
+            edit_filter_of_behaviours_with_key(on, key);
         else
-            handle_key(on, key);
+            run_command_of_key(on, key);
     }
 }
 
@@ -356,7 +356,7 @@ static void handle_pressed_keys(screen *on)
 
 /* Wait for a key, a resize of the terminal or a signal, until `until_ns`. Returns whether the
  * terminal still exists. */
-static bool await_key_or_signal(uint64_t until_ns)
+static bool wait_for_key_or_signal_until_time(uint64_t until_ns)
 {
     struct pollfd keys = {.fd = STDIN_FILENO, .events = POLLIN};
     uint64_t now_ns = sample_get_clock_ns();
@@ -367,7 +367,7 @@ static bool await_key_or_signal(uint64_t until_ns)
     return (keys.revents & (POLLHUP | POLLERR | POLLNVAL)) == 0;
 }
 
-static void run_loop_of_screen(screen *on, port *from, long interval_ms, long count)
+static void take_samples_and_draw_until_end(screen *on, port *from, long interval_ms, long count)
 {
     uint64_t next_ns = sample_get_clock_ns();
     long taken = 0;
@@ -376,7 +376,7 @@ static void run_loop_of_screen(screen *on, port *from, long interval_ms, long co
         uint64_t now_ns = sample_get_clock_ns();
         if (now_ns >= next_ns) {
             if (!on->is_frozen) {
-                (void)view_take_next_sample(on->shown, from, ANSWER_MS);
+                (void)view_request_next_sample_from_port(on->shown, from, ANSWER_MS);
                 taken++;
             }
             /* The second sample is taken soon after the first, because rates need two samples. */
@@ -386,16 +386,16 @@ static void run_loop_of_screen(screen *on, port *from, long interval_ms, long co
         draw_screen(on);
         if (count > 0 && taken > count)
             break;
-        on->is_ended = !await_key_or_signal(next_ns);
-        handle_pressed_keys(on);
+        on->is_ended = !wait_for_key_or_signal_until_time(next_ns);
+        use_all_pressed_keys(on);
     }
 }
 
-int screen_show_program(view *shown, port *from, long interval_ms, long count)
+int screen_show_program_until_end(view *shown, port *from, long interval_ms, long count)
 {
     screen on = {.shown = shown};
 
-    if (!view_take_next_sample(shown, from, ANSWER_MS)) {
+    if (!view_request_next_sample_from_port(shown, from, ANSWER_MS)) {
         say_print_error("%s", shown->trouble);
         return STATUS_FAILED;
     }
@@ -413,7 +413,7 @@ int screen_show_program(view *shown, port *from, long interval_ms, long count)
     (void)nodelay(stdscr, TRUE);
     (void)curs_set(0);
     start_colors_of_terminal();
-    run_loop_of_screen(&on, from, interval_ms, count);
+    take_samples_and_draw_until_end(&on, from, interval_ms, count);
     (void)endwin();
     delscreen(terminal);
     return STATUS_OK;

@@ -7,6 +7,6 @@
 /* Show the threads and behaviours of a program, with a sample each `interval_ms`, until the user
  * ends it, or `count` samples were shown (0: no limit). The terminal is restored when this returns.
  * Returns the exit status. */
-int screen_show_program(view *shown, port *from, long interval_ms, long count);
+int screen_show_program_until_end(view *shown, port *from, long interval_ms, long count);
 
 #endif

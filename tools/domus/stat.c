@@ -37,7 +37,7 @@ static void print_rates_in_row(const double *rates, const uint64_t *counts)
                  (unsigned long long)counts[COUNTER_STALLS]);
 }
 
-static void print_row_of_thread(const char *name, const thread_rates *one)
+static void print_shares_and_rates_of_thread(const char *name, const thread_rates *one)
 {
     (void)printf("%-10s", name);
     for (int i = 0; i < PHASES; i++)
@@ -51,7 +51,7 @@ static void print_rows_of_runners(const sample *before, const sample *now)
 
     for (uint32_t i = 0; i < now->runner_count; i++) {
         runner_rates one;
-        rates_get_of_runner(before, now, i, &one);
+        rates_between_samples_of_runner(before, now, i, &one);
         snprintf(name, sizeof name, "%s/%llu", now->runners[i].pool,
                  (unsigned long long)now->runners[i].runner);
         if (i == 0)
@@ -70,13 +70,13 @@ static void print_table_of_threads(const sample *before, const sample *now)
 
     print_titles_of_table();
     for (uint32_t i = 0; i < now->thread_count; i++) {
-        rates_get_of_thread(before, now, i, &one);
+        rates_between_samples_of_thread(before, now, i, &one);
         snprintf(name, sizeof name, "%u", i);
-        print_row_of_thread(name, &one);
+        print_shares_and_rates_of_thread(name, &one);
     }
     if (now->thread_count > 1) {
-        rates_get_sums_of_threads(before, now, &one);
-        print_row_of_thread("all", &one);
+        rates_between_samples_of_all_threads(before, now, &one);
+        print_shares_and_rates_of_thread("all", &one);
     }
     print_rows_of_runners(before, now);
 }
@@ -107,7 +107,7 @@ static json_t *make_json_of_threads(const sample *before, const sample *now)
     for (uint32_t i = 0; i < now->thread_count; i++) {
         thread_rates one;
         json_t *thread = json_object(), *shares = json_object();
-        rates_get_of_thread(before, now, i, &one);
+        rates_between_samples_of_thread(before, now, i, &one);
         (void)json_object_set_new(thread, "thread", json_integer(i));
         for (int phase = 0; phase < PHASES; phase++)
             (void)json_object_set_new(shares, phase_names[phase],
@@ -125,7 +125,7 @@ static json_t *make_json_of_runners(const sample *before, const sample *now)
 
     for (uint32_t i = 0; i < now->runner_count; i++) {
         runner_rates one;
-        rates_get_of_runner(before, now, i, &one);
+        rates_between_samples_of_runner(before, now, i, &one);
         json_t *runner = json_pack(
             "{s:s, s:I, s:{s:o, s:o, s:o}}", "pool", now->runners[i].pool, "runner",
             (json_int_t)now->runners[i].runner, "shares", "run", make_short_json_real(one.run),
@@ -160,7 +160,7 @@ static void sleep_ms(long ms)
     (void)nanosleep(&time, NULL);
 }
 
-static bool print_one_interval(const sample *before, const sample *now, bool is_json)
+static bool print_rates_between_two_samples(const sample *before, const sample *now, bool is_json)
 {
     bool is_printed = true;
 
@@ -172,26 +172,26 @@ static bool print_one_interval(const sample *before, const sample *now, bool is_
 }
 
 /* Print `count` times (0: no limit) what the threads have done in an interval. */
-static int print_intervals(port *at, long interval_ms, long count, bool is_json)
+static int take_samples_and_print_intervals(port *at, long interval_ms, long count, bool is_json)
 {
     sample before, now;
     int status = STATUS_OK;
 
-    if (!sample_take_through_port(at, ANSWER_MS, &before)) {
+    if (!sample_request_from_port(at, ANSWER_MS, &before)) {
         say_print_error("%s", at->error);
         return STATUS_FAILED;
     }
     for (long i = 0; status == STATUS_OK && (count == 0 || i < count); i++) {
         sleep_ms(interval_ms);
-        if (!sample_take_through_port(at, ANSWER_MS, &now)) {
+        if (!sample_request_from_port(at, ANSWER_MS, &now)) {
             say_print_error("%s", at->error);
             status = STATUS_FAILED;
             break;
         }
         if (i > 0 && !is_json)
             (void)putchar('\n');
-        if (!print_one_interval(rates_is_same_process(&before, &now) ? &before : NULL, &now,
-                                is_json))
+        if (!print_rates_between_two_samples(
+                rates_can_samples_be_compared(&before, &now) ? &before : NULL, &now, is_json))
             status = STATUS_FAILED;
         sample_free(&before);
         before = now;
@@ -200,20 +200,20 @@ static int print_intervals(port *at, long interval_ms, long count, bool is_json)
     return status;
 }
 
-static int print_totals_since_start(port *at, bool is_json)
+static int print_rates_since_start_of_program(port *at, bool is_json)
 {
     sample now;
 
-    if (!sample_take_through_port(at, ANSWER_MS, &now)) {
+    if (!sample_request_from_port(at, ANSWER_MS, &now)) {
         say_print_error("%s", at->error);
         return STATUS_FAILED;
     }
-    bool is_printed = print_one_interval(NULL, &now, is_json);
+    bool is_printed = print_rates_between_two_samples(NULL, &now, is_json);
     sample_free(&now);
     return is_printed ? STATUS_OK : STATUS_FAILED;
 }
 
-static int run_stat(const command *self, int argc, char **argv)
+static int run_command_stat(const command *self, int argc, char **argv)
 {
     static const struct option longs[] = {{"json", no_argument, NULL, 'j'}, OPTIONS_LONG};
     options all = {.self = self};
@@ -227,16 +227,17 @@ static int run_stat(const command *self, int argc, char **argv)
     if (option == OPTIONS_STOP)
         return all.status;
     if (argc - optind > 2)
-        return options_print_wrong(&all, "takes INTERVAL and COUNT, and not '%s'",
-                                   argv[optind + 2]);
+        return options_print_usage_error(&all, "takes INTERVAL and COUNT, and not '%s'",
+                                         argv[optind + 2]);
     if (argc - optind > 0 &&
         !options_read_duration(&all, argv[optind], LEAST_MS, MOST_MS, &interval_ms))
         return STATUS_USAGE;
     if (argc - optind > 1 && !options_read_number(&all, argv[optind + 1], 1, COUNT_MAX, &count))
         return STATUS_USAGE;
-    if (options_open_port(&all, &at))
-        status = interval_ms > 0 ? print_intervals(&at, interval_ms, count, is_json)
-                                 : print_totals_since_start(&at, is_json);
+    if (options_open_port_of_meant_program(&all, &at))
+        status = interval_ms > 0
+                     ? take_samples_and_print_intervals(&at, interval_ms, count, is_json)
+                     : print_rates_since_start_of_program(&at, is_json);
     port_close(&at);
     return status;
 }
@@ -253,5 +254,5 @@ const command command_stat = {
             "\n"
             "  -j, --json               a line of JSON for each interval; shares are "
             "0..1\n" OPTIONS_HELP,
-    .run = run_stat,
+    .run = run_command_stat,
 };

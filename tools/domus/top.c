@@ -23,12 +23,12 @@ static void print_view_as_lines(const view *shown)
 {
     char line[LINE_SIZE], bar[BAR_WIDTH + 1];
 
-    view_write_head(shown, line, sizeof line);
+    view_write_first_line_of_top(shown, line, sizeof line);
     (void)printf("%s\n", line);
     view_write_totals(shown, line, sizeof line);
     (void)printf("%s\n%s\n", line, VIEW_LEGEND);
     for (uint32_t i = 0; i < shown->meter_count; i++) {
-        view_fill_bar_of_meter(&shown->meters[i], BAR_WIDTH, bar);
+        view_write_bar_of_meter_as_letters(&shown->meters[i], BAR_WIDTH, bar);
         view_write_rates_of_meter(&shown->meters[i], line, sizeof line);
         (void)printf("%8s [%s] %s\n", shown->meters[i].label, bar, line);
     }
@@ -57,15 +57,15 @@ static void sleep_ms(long ms)
 }
 
 /* Print the work of each interval as plain lines, without a terminal. */
-static int print_intervals_as_lines(view *shown, port *from, long interval_ms, long count)
+static int take_samples_and_print_plain_lines(view *shown, port *from, long interval_ms, long count)
 {
-    if (!view_take_next_sample(shown, from, ANSWER_MS)) {
+    if (!view_request_next_sample_from_port(shown, from, ANSWER_MS)) {
         say_print_error("%s", shown->trouble);
         return STATUS_FAILED;
     }
     for (long i = 0; count == 0 || i < count; i++) {
         sleep_ms(interval_ms);
-        if (!view_take_next_sample(shown, from, ANSWER_MS)) {
+        if (!view_request_next_sample_from_port(shown, from, ANSWER_MS)) {
             say_print_error("%s", shown->trouble);
             return STATUS_FAILED;
         }
@@ -97,7 +97,7 @@ static bool read_name_of_column(const char *text, column *ret_column)
     return false;
 }
 
-static int run_top(const command *self, int argc, char **argv)
+static int run_command_top(const command *self, int argc, char **argv)
 {
     static const struct option longs[] = {{"batch", no_argument, NULL, 'b'},
                                           {"delay", required_argument, NULL, 'd'},
@@ -118,7 +118,7 @@ static int run_top(const command *self, int argc, char **argv)
         if (option == 'n' && !options_read_number(&all, optarg, 1, COUNT_MAX, &count))
             return STATUS_USAGE;
         if (option == 'o' && !read_name_of_column(optarg, &shown.sort))
-            return options_print_wrong(&all, "'%s' is no column", optarg);
+            return options_print_usage_error(&all, "'%s' is no column", optarg);
         if (option == 'F')
             snprintf(shown.filter, sizeof shown.filter, "%s", optarg);
         is_plain = is_plain || option == 'b';
@@ -126,10 +126,10 @@ static int run_top(const command *self, int argc, char **argv)
     if (option == OPTIONS_STOP)
         return all.status;
     if (optind < argc)
-        return options_print_wrong(&all, "takes no '%s'", argv[optind]);
-    if (options_open_port(&all, &at))
-        status = is_plain ? print_intervals_as_lines(&shown, &at, interval_ms, count)
-                          : screen_show_program(&shown, &at, interval_ms, count);
+        return options_print_usage_error(&all, "takes no '%s'", argv[optind]);
+    if (options_open_port_of_meant_program(&all, &at))
+        status = is_plain ? take_samples_and_print_plain_lines(&shown, &at, interval_ms, count)
+                          : screen_show_program_until_end(&shown, &at, interval_ms, count);
     view_fini(&shown);
     port_close(&at);
     return status;
@@ -152,5 +152,5 @@ const command command_top = {
             "  -o, --sort COLUMN        sort by time, runs, messages, wait, failures, alive,\n"
             "                           bytes or name\n"
             "      --filter TEXT        only behaviours whose name has this part\n" OPTIONS_HELP,
-    .run = run_top,
+    .run = run_command_top,
 };

@@ -27,7 +27,7 @@ typedef struct tuning {
 /* --- a single run ----------------------------------------------------------------------------- */
 
 /* Run the service with the values of a candidate, and its load. */
-static void run_trial_of_candidate(tuning *all, const tune_point *point)
+static void run_service_and_load_with_candidate(tuning *all, const tune_point *point)
 {
     const tune_keys *keys = &all->request->keys;
     char texts[TUNE_KEYS_MAX][WORDS_SIZE], set[] = "--set";
@@ -37,17 +37,17 @@ static void run_trial_of_candidate(tuning *all, const tune_point *point)
     for (size_t i = 0; i < keys->count; i++) {
         if (point->choice[i] == 0)
             continue;
-        tune_keys_write_assignment(keys, point, i, texts[i], sizeof texts[i]);
+        tune_keys_write_key_equals_value(keys, point, i, texts[i], sizeof texts[i]);
         words[count++] = set;
         words[count++] = texts[i];
     }
     words[count] = NULL;
-    tune_trial_run_candidate(&all->request->setup, words, &all->trial);
+    tune_trial_run_service_with_load(&all->request->setup, words, &all->trial);
 }
 
 /* Let a run count as failed that lacks a figure, or, unless that is allowed, has a figure of 0,
  * because there is no ratio to 0. */
-static void fail_run_without_figure(tune_trial *trial, const char *name, bool may_be_0)
+static void fail_trial_if_figure_is_missing_or_0(tune_trial *trial, const char *name, bool may_be_0)
 {
     const tune_figure *figure = tune_figures_find_by_name(&trial->figures, name);
     char names[128] = "";
@@ -63,16 +63,17 @@ static void fail_run_without_figure(tune_trial *trial, const char *name, bool ma
              figure == NULL ? "the load has printed no" : "it has 0 as the", name, names);
 }
 
-static void fail_run_without_figures(tuning *all)
+static void fail_trial_if_goal_or_bounds_are_missing(tuning *all)
 {
-    fail_run_without_figure(&all->trial, all->request->goal, false);
+    fail_trial_if_figure_is_missing_or_0(&all->trial, all->request->goal, false);
     for (size_t i = 0; i < all->request->bounds_count; i++)
-        fail_run_without_figure(&all->trial, all->request->bounds[i].name, true);
+        fail_trial_if_figure_is_missing_or_0(&all->trial, all->request->bounds[i].name, true);
 }
 
 /* Record the last run of the search. `before` is the search when the run began; NULL: the run is
  * the check. */
-static void record_last_run(tuning *all, const tune_point *point, const tune_search *before)
+static void append_last_trial_to_records(tuning *all, const tune_point *point,
+                                         const tune_search *before)
 {
     tune_record *record = &all->records.each[all->records.count++];
 
@@ -91,15 +92,15 @@ static void record_last_run(tuning *all, const tune_point *point, const tune_sea
 
 /* Do a run of a candidate, and record it. It may fail by chance, so it is repeated once, unless the
  * service refuses its values. Returns false if it was stopped, in which case it is not recorded. */
-static bool run_and_record_candidate(tuning *all, const tune_point *point,
-                                     const tune_search *before)
+static bool run_candidate_with_one_retry_and_record(tuning *all, const tune_point *point,
+                                                    const tune_search *before)
 {
     for (int try = 1;; try++) {
-        run_trial_of_candidate(all, point);
-        fail_run_without_figures(all);
+        run_service_and_load_with_candidate(all, point);
+        fail_trial_if_goal_or_bounds_are_missing(all);
         if (all->trial.result == TUNE_STOPPED)
             return false;
-        record_last_run(all, point, before);
+        append_last_trial_to_records(all, point, before);
         if (all->trial.result == TUNE_RAN || try == TUNE_TRIES ||
             (all->trial.result == TUNE_REFUSED && all->trial.status == USAGE_ENDED))
             return true;
@@ -108,7 +109,7 @@ static bool run_and_record_candidate(tuning *all, const tune_point *point,
 }
 
 /* Returns the outcome of the last run, as the search needs it. */
-static tune_outcome get_outcome_of_last_run(const tuning *all)
+static tune_outcome outcome_of_last_trial_for_search(const tuning *all)
 {
     const tune_figures *figures = &all->trial.figures;
     tune_outcome outcome = {.has_failed = all->trial.result != TUNE_RAN};
@@ -119,7 +120,7 @@ static tune_outcome get_outcome_of_last_run(const tuning *all)
     for (size_t i = 0; i < all->request->bounds_count; i++) {
         const tune_bound *bound = &all->request->bounds[i];
         double figure = tune_figures_find_by_name(figures, bound->name)->value;
-        outcome.broken = fmax(outcome.broken, tune_bound_get_log_of_breach(bound, figure));
+        outcome.broken = fmax(outcome.broken, tune_bound_log_of_ratio_if_broken(bound, figure));
     }
     return outcome;
 }
@@ -146,12 +147,12 @@ static void print_end_of_output(const char *of, const tune_stream *stream)
 }
 
 /* Print that the run of a candidate has failed, and the output of its commands. */
-static void print_failed_run(tuning *all, const tune_point *point)
+static void print_why_run_of_candidate_failed(tuning *all, const tune_point *point)
 {
     char shown[512];
 
-    tune_progress_end_line(&all->progress);
-    tune_keys_write_candidate(&all->request->keys, point, shown, sizeof shown);
+    tune_progress_erase_line(&all->progress);
+    tune_keys_describe_candidate(&all->request->keys, point, shown, sizeof shown);
     say_print_error("tune: with %s: %s", shown, all->trial.why);
     print_end_of_output("the service's stderr", &all->trial.service.err);
     if (all->trial.result == TUNE_FAILED) {
@@ -162,7 +163,7 @@ static void print_failed_run(tuning *all, const tune_point *point)
 
 static int print_that_search_stopped(tuning *all)
 {
-    tune_progress_end_line(&all->progress);
+    tune_progress_erase_line(&all->progress);
     say_print_error("tune: stopped by a signal after %zu runs", all->records.count);
     return STATUS_FAILED;
 }
@@ -175,35 +176,37 @@ static bool check_that_commands_work(tuning *all)
 {
     tune_point today = {{0}};
 
-    tune_progress_show_next_run(&all->progress, &all->records);
-    if (!run_and_record_candidate(all, &today, NULL) || all->trial.result == TUNE_RAN)
+    tune_progress_draw_line_if_terminal(&all->progress, &all->records);
+    if (!run_candidate_with_one_retry_and_record(all, &today, NULL) ||
+        all->trial.result == TUNE_RAN)
         return true;
-    print_failed_run(all, &today);
+    print_why_run_of_candidate_failed(all, &today);
     return false;
 }
 
 /* Do all runs of the search. Returns false if a run was stopped. */
-static bool do_all_runs_of_search(tuning *all)
+static bool run_candidates_until_search_ends(tuning *all)
 {
     tune_point point;
 
-    while (all->trial.result != TUNE_STOPPED && tune_search_get_next_run(&all->search, &point)) {
+    while (all->trial.result != TUNE_STOPPED &&
+           tune_search_get_candidate_of_next_run(&all->search, &point)) {
         tune_search before = all->search;
-        tune_progress_show_next_run(&all->progress, &all->records);
-        if (!run_and_record_candidate(all, &point, &before))
+        tune_progress_draw_line_if_terminal(&all->progress, &all->records);
+        if (!run_candidate_with_one_retry_and_record(all, &point, &before))
             return false;
-        tune_outcome outcome = get_outcome_of_last_run(all);
-        tune_search_record_outcome(&all->search, &outcome);
+        tune_outcome outcome = outcome_of_last_trial_for_search(all);
+        tune_search_use_outcome_of_run(&all->search, &outcome);
         if (outcome.has_failed)
-            print_failed_run(all, &point);
-        tune_progress_show_last_run(&all->progress, &all->records);
+            print_why_run_of_candidate_failed(all, &point);
+        tune_progress_print_run_if_no_terminal(&all->progress, &all->records);
     }
-    tune_progress_end_line(&all->progress);
+    tune_progress_erase_line(&all->progress);
     return all->trial.result != TUNE_STOPPED;
 }
 
 /* Print how close candidates have come to a bound that none of them keeps. */
-static void print_broken_bounds(const tuning *all)
+static void print_best_figures_for_broken_bounds(const tuning *all)
 {
     for (size_t i = 0; i < all->request->bounds_count; i++) {
         const tune_bound *bound = &all->request->bounds[i];
@@ -223,7 +226,7 @@ static void print_broken_bounds(const tuning *all)
 
 /* Returns the words of the command line that repeats the search, with the seed behind the first
  * word, because `--` may be the last one; NULL without memory. */
-static char **make_words_with_seed(const tune_request *request)
+static char **make_command_that_repeats_search(const tune_request *request)
 {
     static char option[] = "--seed", seed[24];
     char **words = calloc((size_t)request->argc + 3, sizeof *words);
@@ -248,7 +251,7 @@ static bool write_file_of_report(const tuning *all, output *to,
     bool is_whole = print(&all->records, to->file);
     if (!is_whole)
         say_print_error("tune: there is nothing to write to %s", to->name);
-    bool is_there = output_end_file(to, is_whole);
+    bool is_there = output_close_and_keep_file_if_whole(to, is_whole);
     to->file = NULL;
     return is_there;
 }
@@ -259,31 +262,33 @@ static bool begin_files_of_report(tuning *all)
 {
     const tune_request *request = all->request;
 
-    return (request->plot == NULL || output_begin_file(&all->plot, request->plot)) &&
-           (request->json == NULL || output_begin_file(&all->json, request->json));
+    return (request->plot == NULL ||
+            output_open_temporary_file_or_stdout(&all->plot, request->plot)) &&
+           (request->json == NULL ||
+            output_open_temporary_file_or_stdout(&all->json, request->json));
 }
 
 /* Remove files of the report that were begun but not written. */
 static void remove_unwritten_files_of_report(tuning *all)
 {
     if (all->plot.file != NULL)
-        (void)output_end_file(&all->plot, false);
+        (void)output_close_and_keep_file_if_whole(&all->plot, false);
     if (all->json.file != NULL)
-        (void)output_end_file(&all->json, false);
+        (void)output_close_and_keep_file_if_whole(&all->json, false);
 }
 
 /* Print the report of the search. Returns the exit status of the command. */
 static int print_report_of_search(tuning *all)
 {
-    char **words = make_words_with_seed(all->request);
+    char **words = make_command_that_repeats_search(all->request);
     tune_verdict verdict = all->search.verdict;
 
     if (words != NULL)
-        tune_report_print(&all->records, words, stdout);
+        tune_report_print_as_yaml_with_comments(&all->records, words, stdout);
     free(words);
-    bool is_written = write_file_of_report(all, &all->plot, tune_report_print_svg);
+    bool is_written = write_file_of_report(all, &all->plot, tune_report_print_scatter_as_svg);
     if (verdict == TUNE_BROKEN)
-        print_broken_bounds(all);
+        print_best_figures_for_broken_bounds(all);
     if (verdict == TUNE_BASE_LOST)
         say_print_error(
             "tune: a run with the values to compare with has failed, so the search ends");
@@ -291,15 +296,15 @@ static int print_report_of_search(tuning *all)
                                                                              : STATUS_FAILED;
 }
 
-static int search_best_values(tuning *all)
+static int check_search_and_print_report(tuning *all)
 {
-    tune_search_begin(&all->search, &all->request->plan);
+    tune_search_begin_first_stage(&all->search, &all->request->plan);
     int status = STATUS_FAILED;
     if (!check_that_commands_work(all))
         return status;
-    status =
-        do_all_runs_of_search(all) ? print_report_of_search(all) : print_that_search_stopped(all);
-    if (!write_file_of_report(all, &all->json, tune_report_print_json))
+    status = run_candidates_until_search_ends(all) ? print_report_of_search(all)
+                                                   : print_that_search_stopped(all);
+    if (!write_file_of_report(all, &all->json, tune_report_print_all_runs_as_json))
         status = STATUS_FAILED;
     return status;
 }
@@ -320,11 +325,11 @@ static void print_plan_of_search(const tune_request *request)
                  "rounds of each, takes %.0f\n"
                  "each takes the time of the load and %.0f s at most, so all of them take %.1f h "
                  "at most\n",
-                 plan->runs_max, TUNE_SWEEP, tune_plan_sweep_runs(plan), longest,
+                 plan->runs_max, TUNE_SWEEP, tune_plan_number_of_runs_of_full_sweep(plan), longest,
                  (double)(plan->runs_max + 1) * longest / 3600);
 }
 
-static int run_tune(const command *self, int argc, char **argv)
+static int run_command_tune(const command *self, int argc, char **argv)
 {
     static tune_request request;
     tuning *all = calloc(1, sizeof *all);
@@ -349,9 +354,9 @@ static int run_tune(const command *self, int argc, char **argv)
                                   .is_more_better = request.plan.is_more_better,
                                   .each = each};
     say_begin_to_note_signals();
-    tune_process_prepare_to_adopt();
+    tune_become_adopter_of_orphans();
     tune_progress_begin(&all->progress);
-    status = begin_files_of_report(all) ? search_best_values(all) : STATUS_FAILED;
+    status = begin_files_of_report(all) ? check_search_and_print_report(all) : STATUS_FAILED;
     remove_unwritten_files_of_report(all);
 
 free_records:
@@ -397,5 +402,5 @@ const command command_tune = {
         "      --json FILE          write all runs as JSON\n"
         "      --dry-run            only print what would be tried\n"
         "  -h, --help               this text\n",
-    .run = run_tune,
+    .run = run_command_tune,
 };

@@ -32,7 +32,7 @@ static void make_meters_of_sample(view *shown)
     for (uint32_t i = 0; i < now->thread_count; i++) {
         meter *one = &shown->meters[shown->meter_count++];
         thread_rates rates;
-        rates_get_of_thread(get_sample_before(shown), now, i, &rates);
+        rates_between_samples_of_thread(get_sample_before(shown), now, i, &rates);
         snprintf(one->label, sizeof one->label, "%u", i);
         one->letters = VIEW_LETTERS;
         for (int part = 0; part < PHASES; part++) {
@@ -45,7 +45,7 @@ static void make_meters_of_sample(view *shown)
     for (uint32_t i = 0; i < now->runner_count; i++) {
         meter *one = &shown->meters[shown->meter_count++];
         runner_rates rates;
-        rates_get_of_runner(get_sample_before(shown), now, i, &rates);
+        rates_between_samples_of_runner(get_sample_before(shown), now, i, &rates);
         snprintf(one->label, sizeof one->label, "%.16s/%u", now->runners[i].pool,
                  (unsigned)now->runners[i].runner);
         one->letters = "rl.";
@@ -58,18 +58,18 @@ static void make_meters_of_sample(view *shown)
     }
 }
 
-bool view_take_next_sample(view *shown, port *from, long ms)
+bool view_request_next_sample_from_port(view *shown, port *from, long ms)
 {
     sample next;
 
-    if (!sample_take_through_port(from, ms, &next)) {
+    if (!sample_request_from_port(from, ms, &next)) {
         snprintf(shown->trouble, sizeof shown->trouble, "%s", from->error);
         return false;
     }
     shown->trouble[0] = '\0';
     shown->row_count = 0; /* rows that point to the sample which is freed must not be shown */
     sample_free(&shown->before);
-    shown->has_before = shown->has_now && rates_is_same_process(&shown->now, &next);
+    shown->has_before = shown->has_now && rates_can_samples_be_compared(&shown->now, &next);
     if (shown->has_before)
         shown->before = shown->now;
     else
@@ -77,7 +77,7 @@ bool view_take_next_sample(view *shown, port *from, long ms)
     shown->now = next;
     shown->has_now = true;
     make_meters_of_sample(shown);
-    view_sort_and_filter(shown);
+    view_list_filtered_behaviours_sorted(shown);
     return true;
 }
 
@@ -114,11 +114,12 @@ static double get_value_in_column(const row *one, column which)
     }
 }
 
-/* The column by which qsort() sorts behaviours. Only view_sort_and_filter() sets it. */
+/* The column by which qsort() sorts behaviours. Only view_list_filtered_behaviours_sorted() sets
+ * it. */
 static column sort_by;
 static bool sort_reversed;
 
-static int compare_rows_by_column(const void *one_, const void *other_)
+static int compare_behaviours_by_sort_column(const void *one_, const void *other_)
 {
     const row *one = one_, *other = other_;
     double a = get_value_in_column(one, sort_by), b = get_value_in_column(other, sort_by);
@@ -132,7 +133,7 @@ static int compare_rows_by_column(const void *one_, const void *other_)
     return sort_reversed ? -order : order;
 }
 
-void view_sort_and_filter(view *shown)
+void view_list_filtered_behaviours_sorted(view *shown)
 {
     const sample *now = &shown->now;
 
@@ -146,12 +147,13 @@ void view_sort_and_filter(view *shown)
         if (shown->filter[0] != '\0' && strcasestr(one->name, shown->filter) == NULL)
             continue;
         rows[shown->row_count].who = one;
-        rates_get_of_behaviour(get_sample_before(shown), now, i, &rows[shown->row_count].rates);
+        rates_between_samples_of_behaviour(get_sample_before(shown), now, i,
+                                           &rows[shown->row_count].rates);
         shown->row_count++;
     }
     sort_by = shown->sort;
     sort_reversed = shown->is_reversed;
-    qsort(rows, shown->row_count, sizeof *rows, compare_rows_by_column);
+    qsort(rows, shown->row_count, sizeof *rows, compare_behaviours_by_sort_column);
 }
 
 /* --- lines ------------------------------------------------------------------------------------ */
@@ -186,7 +188,7 @@ static void write_short_time(double ns, char *ret_text, size_t size)
         snprintf(ret_text, size, ns < 1e10 ? "%.1fs" : "%.0fs", ns / 1e9);
 }
 
-void view_write_head(const view *shown, char *ret_line, size_t size)
+void view_write_first_line_of_top(const view *shown, char *ret_line, size_t size)
 {
     const sample *now = &shown->now;
     char pid[32] = "", up[48] = "", memory[16];
@@ -207,7 +209,7 @@ void view_write_totals(const view *shown, char *ret_line, size_t size)
     char runs[16], messages[16], reads[16], in[16], out[16], fails[16];
     thread_rates all;
 
-    rates_get_sums_of_threads(get_sample_before(shown), &shown->now, &all);
+    rates_between_samples_of_all_threads(get_sample_before(shown), &shown->now, &all);
     write_short_number(all.rates[COUNTER_RUNS], runs, sizeof runs);
     write_short_number(all.rates[COUNTER_MESSAGES], messages, sizeof messages);
     write_short_number(all.rates[COUNTER_READS], reads, sizeof reads);
@@ -271,7 +273,7 @@ void view_write_row(const row *one, char *ret_line, size_t size)
 
 /* Each part of a bar gets the whole characters of its share; the remaining characters go to the
  * parts that have lost the largest fractions. */
-void view_fill_bar_of_meter(const meter *one, int width, char *ret_bar)
+void view_write_bar_of_meter_as_letters(const meter *one, int width, char *ret_bar)
 {
     int cells[METER_PARTS] = {0}, used = 0, parts = (int)strlen(one->letters);
     double rest[METER_PARTS] = {0}, sum = 0;

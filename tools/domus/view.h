@@ -57,15 +57,15 @@ typedef struct view {
 
 /* Take a sample of the program within `ms`, and arrange the view's meters and rows from it. Returns
  * whether that succeeded; otherwise the view stays as it was, with its `trouble` set. */
-bool view_take_next_sample(view *shown, port *from, long ms);
+bool view_request_next_sample_from_port(view *shown, port *from, long ms);
 
 /* Sort and filter the behaviours of the view again. */
-void view_sort_and_filter(view *shown);
+void view_list_filtered_behaviours_sorted(view *shown);
 
 void view_fini(view *shown);
 
 /* Write the lines of the view, each of at most `size` - 1 bytes of printable ASCII. */
-void view_write_head(const view *shown, char *ret_line, size_t size);
+void view_write_first_line_of_top(const view *shown, char *ret_line, size_t size);
 void view_write_totals(const view *shown, char *ret_line, size_t size);
 void view_write_rates_of_meter(const meter *one, char *ret_line, size_t size);
 void view_write_row(const row *one, char *ret_line, size_t size);
@@ -75,6 +75,6 @@ void view_write_row(const row *one, char *ret_line, size_t size);
 const char *view_get_title_of_column(column which, int *ret_width);
 
 /* Fill the bar of a meter with `width` letters by the shares of its parts, and a zero. */
-void view_fill_bar_of_meter(const meter *one, int width, char *ret_bar);
+void view_write_bar_of_meter_as_letters(const meter *one, int width, char *ret_bar);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-static int refuse_to_start(domus_system *system, void *unused)
+static int refuse_to_start_any_program(domus_system *system, void *unused)
 {
     (void)system, (void)unused;
     return -EOPNOTSUPP;
@@ -13,7 +13,8 @@ static int refuse_to_start(domus_system *system, void *unused)
 
 int main(int argc, char **argv)
 {
-    static const domus_program program = {.name = "domus-keys", .start = refuse_to_start};
+    static const domus_program program = {.name = "domus-keys",
+                                          .start = refuse_to_start_any_program};
 
     return domus_main(argc, argv, &program);
 }

@@ -24,8 +24,8 @@ typedef struct text {
     size_t size;
 } text;
 
-__attribute__((format(printf, 1, 2), noreturn)) static void fail_with_message(const char *format,
-                                                                              ...)
+__attribute__((format(printf, 1, 2), noreturn)) static void
+print_message_and_exit(const char *format, ...)
 {
     va_list arguments;
 
@@ -42,7 +42,7 @@ static void append_bytes_to_text(text *to, const char *data, size_t size)
     char *larger = realloc(to->data, to->size + size + 1);
 
     if (larger == NULL)
-        fail_with_message("no memory");
+        print_message_and_exit("no memory");
     memcpy(larger + to->size, data, size);
     to->data = larger;
     to->size += size;
@@ -62,12 +62,12 @@ static text read_file(const char *path)
     size_t size;
 
     if (file == NULL)
-        fail_with_message("cannot open %s", path);
+        print_message_and_exit("cannot open %s", path);
     append_string_to_text(&all, "");
     while ((size = fread(part, 1, sizeof part, file)) != 0)
         append_bytes_to_text(&all, part, size);
     if (ferror(file))
-        fail_with_message("cannot read %s", path);
+        print_message_and_exit("cannot read %s", path);
     fclose(file);
     return all;
 }
@@ -87,7 +87,7 @@ static void add_file_to_script(text *script, const char *path, bool *is_own)
     bool is_code = ends_with(path, ".js"), is_library = ends_with(path, ".min.js");
 
     if (strstr(file.data, "</script") != NULL || (!is_code && strstr(file.data, "*/") != NULL))
-        fail_with_message("%s would end its element", path);
+        print_message_and_exit("%s would end its element", path);
     if (is_code && !is_library && !*is_own) {
         append_string_to_text(script, "(() => {\n\"use strict\";\n");
         *is_own = true;
@@ -105,7 +105,7 @@ static void replace_mark_by_text(text *page, const char *mark, const text *by)
     text made = {0};
 
     if (at == NULL)
-        fail_with_message("the page has no %s", mark);
+        print_message_and_exit("the page has no %s", mark);
     append_bytes_to_text(&made, page->data, (size_t)(at - page->data));
     append_bytes_to_text(&made, by->data, by->size);
     append_string_to_text(&made, at + strlen(mark));
@@ -122,28 +122,28 @@ static void write_bytes_as_c_array(FILE *out, const char *name, const unsigned c
     fputs("\n};\n", out);
 }
 
-static void write_page_as_gzip(FILE *out, const text *page)
+static void write_gzip_of_page_as_c_array(FILE *out, const text *page)
 {
     z_stream stream = {0};
 
     if (deflateInit2(&stream, 9, Z_DEFLATED, GZIP_WINDOW, 9, Z_DEFAULT_STRATEGY) != Z_OK)
-        fail_with_message("zlib does not begin");
+        print_message_and_exit("zlib does not begin");
     uLong room = deflateBound(&stream, page->size);
     unsigned char *packed = malloc(room);
     if (packed == NULL)
-        fail_with_message("no memory");
+        print_message_and_exit("no memory");
     stream.next_in = (unsigned char *)page->data;
     stream.avail_in = (uInt)page->size;
     stream.next_out = packed;
     stream.avail_out = (uInt)room;
     if (deflate(&stream, Z_FINISH) != Z_STREAM_END)
-        fail_with_message("zlib does not end");
+        print_message_and_exit("zlib does not end");
     write_bytes_as_c_array(out, "packed", packed, stream.total_out);
     deflateEnd(&stream);
     free(packed);
 }
 
-static void write_hash_of_element(FILE *out, const char *directive, const text *element)
+static void write_csp_hash_of_element(FILE *out, const char *directive, const text *element)
 {
     unsigned char digest[SHA256_DIGEST_SIZE];
     char encoded[BASE64_ENCODE_RAW_LENGTH(SHA256_DIGEST_SIZE) + 1] = {0};
@@ -156,25 +156,26 @@ static void write_hash_of_element(FILE *out, const char *directive, const text *
     fprintf(out, "    \"; %s 'sha256-%s'\"\n", directive, encoded);
 }
 
-static void write_page(const char *path, const text *page, const text *style, const text *script)
+static void write_c_file_of_page(const char *path, const text *page, const text *style,
+                                 const text *script)
 {
     FILE *out = fopen(path, "wb");
 
     if (out == NULL)
-        fail_with_message("cannot write %s", path);
+        print_message_and_exit("cannot write %s", path);
     fputs("/* Made by tools/page/assemble.c. */\n"
           "#include \"protocols/observe/pages.h\"\n",
           out);
     write_bytes_as_c_array(out, "plain", (const unsigned char *)page->data, page->size);
-    write_page_as_gzip(out, page);
+    write_gzip_of_page_as_c_array(out, page);
     fputs("const domi_page domi_observe_page = {\n    plain, sizeof plain, packed, sizeof packed,\n"
           "    \"default-src 'none'; connect-src 'self'; img-src data:\"\n",
           out);
-    write_hash_of_element(out, "script-src", script);
-    write_hash_of_element(out, "style-src", style);
+    write_csp_hash_of_element(out, "script-src", script);
+    write_csp_hash_of_element(out, "style-src", style);
     fputs("    \"; base-uri 'none'; form-action 'none'; frame-ancestors 'none'\"};\n", out);
     if (fclose(out) != 0)
-        fail_with_message("cannot write %s", path);
+        print_message_and_exit("cannot write %s", path);
 }
 
 int main(int argc, char **argv)
@@ -183,7 +184,7 @@ int main(int argc, char **argv)
     bool are_scripts = false, is_own = false;
 
     if (argc < 3)
-        fail_with_message("OUT.c page.html --style FILE... --script FILE...");
+        print_message_and_exit("OUT.c page.html --style FILE... --script FILE...");
     text page = read_file(argv[2]);
     for (int i = 3; i < argc; i++) {
         if (strcmp(argv[i], "--style") == 0 || strcmp(argv[i], "--script") == 0) {
@@ -200,7 +201,7 @@ int main(int argc, char **argv)
     append_string_to_text(&style, "");
     replace_mark_by_text(&page, "@STYLE@", &style);
     replace_mark_by_text(&page, "@SCRIPT@", &script);
-    write_page(argv[1], &page, &style, &script);
+    write_c_file_of_page(argv[1], &page, &style, &script);
     free(page.data);
     free(style.data);
     free(script.data);

@@ -29,7 +29,7 @@ const domus_type domi_sim_wake_type = {.name = "simulated nats wakes"};
 
 /* --- functions called outside of the actor ---------------------------------------------------- */
 
-void domi_sim_wake_clients(domi_sim_node *node)
+void domi_sim_wake_clients_with_packets(domi_sim_node *node)
 {
     for (domi_sim_client *at = node->clients; at != NULL; at = at->next) {
         if (at->is_over || at->is_woken || at->came.head == NULL)
@@ -75,12 +75,12 @@ void domi_sim_client_free(domi_sim_client *client)
 
 /* --- packets from the server ------------------------------------------------------------------ */
 
-static void handle_packet_from_server(domus_stack *stack, domi_sim_client *client,
-                                      const domi_sim_packet *packet)
+static void dispatch_packet_from_server(domus_stack *stack, domi_sim_client *client,
+                                        const domi_sim_packet *packet)
 {
     switch (packet->kind) {
     case DOMI_SIM_WELCOME:
-        domi_sim_handle_welcome_of_server(stack, client);
+        domi_sim_connect_client_at_welcome(stack, client);
         return;
     case DOMI_SIM_MESSAGE:
         domi_sim_deliver_to_subscription(stack, client, packet->number, packet->message);
@@ -90,15 +90,15 @@ static void handle_packet_from_server(domus_stack *stack, domi_sim_client *clien
         domi_sim_answer_flushes_of_pong(stack, client);
         return;
     case DOMI_SIM_CLOSE:
-        domi_sim_handle_lost_connection(stack, client,
-                                        packet->error != 0 ? packet->error : -ECONNRESET);
+        domi_sim_close_and_plan_reconnect(stack, client,
+                                          packet->error != 0 ? packet->error : -ECONNRESET);
         return;
     default:
         return; /* servers send packets of no other kinds */
     }
 }
 
-static int on_wake_handle_packets(domus_stack *stack, void *self, const void *payload)
+static int on_wake_take_arrived_packets(domus_stack *stack, void *self, const void *payload)
 {
     domi_sim_client *client = ((domi_sim_actor *)self)->client;
 
@@ -106,7 +106,7 @@ static int on_wake_handle_packets(domus_stack *stack, void *self, const void *pa
     client->is_woken = false;
     for (uint32_t i = 0; i < TAKEN_MAX && client->came.head != NULL; i++) {
         domi_sim_packet *packet = domi_sim_take_first_packet_of_leg(&client->came);
-        handle_packet_from_server(stack, client, packet);
+        dispatch_packet_from_server(stack, client, packet);
         domi_sim_packet_free(packet);
     }
     /* If there is no room for this notice to itself, the cluster wakes the actor again when the kit
@@ -118,7 +118,7 @@ static int on_wake_handle_packets(domus_stack *stack, void *self, const void *pa
     return 0;
 }
 
-static int on_timer_pass_time_of_client(domus_stack *stack, void *self, const void *payload)
+static int on_timer_do_all_due_work(domus_stack *stack, void *self, const void *payload)
 {
     domi_sim_client *client = ((domi_sim_actor *)self)->client;
 
@@ -131,7 +131,7 @@ static int on_timer_pass_time_of_client(domus_stack *stack, void *self, const vo
     return 0;
 }
 
-static int on_look_reply_with_status(domus_stack *stack, void *self, const void *payload)
+static int on_ask_for_status_reply_with_it(domus_stack *stack, void *self, const void *payload)
 {
     domi_sim_client *client = ((domi_sim_actor *)self)->client;
     domus_nats_status status = client->counted;
@@ -156,7 +156,7 @@ static int on_look_reply_with_status(domus_stack *stack, void *self, const void 
 
 /* --- the actor -------------------------------------------------------------------------------- */
 
-static int on_mount_client(domus_stack *stack, void *self)
+static int on_mount_try_to_connect(domus_stack *stack, void *self)
 {
     domi_sim_client *client = ((domi_sim_actor *)self)->client;
 
@@ -166,7 +166,7 @@ static int on_mount_client(domus_stack *stack, void *self)
     return 0;
 }
 
-static void on_stop_client(domus_stack *stack, void *self)
+static void on_stop_end_client_for_good(domus_stack *stack, void *self)
 {
     (void)stack;
     domi_sim_client_end_for_good(((domi_sim_actor *)self)->client, false);
@@ -175,15 +175,15 @@ static void on_stop_client(domus_stack *stack, void *self)
 static const domus_on rows[] = {
     {.type = &domus_nats_publish_type, .handle = domi_sim_on_publish_send_message},
     {.type = &domus_nats_request_type, .handle = domi_sim_on_request_send_message},
-    {.type = &domus_nats_subscribe_type, .handle = domi_sim_on_subscribe_add},
-    {.type = &domus_nats_unsubscribe_type, .handle = domi_sim_on_unsubscribe_end},
-    {.type = &domus_nats_flush_type, .handle = domi_sim_on_flush_notice_itself},
+    {.type = &domus_nats_subscribe_type, .handle = domi_sim_on_subscribe_add_subscription},
+    {.type = &domus_nats_unsubscribe_type, .handle = domi_sim_on_unsubscribe_limit_or_end},
+    {.type = &domus_nats_flush_type, .handle = domi_sim_on_flush_send_mark_to_itself},
     {.type = &domus_nats_drain_type, .handle = domi_sim_on_drain_begin_drain},
-    {.type = &domus_nats_look_type, .handle = on_look_reply_with_status},
-    {.type = &domi_sim_wake_type, .handle = on_wake_handle_packets},
-    {.type = &domi_sim_timer_type, .handle = on_timer_pass_time_of_client},
-    {.type = &domi_sim_mark_type, .handle = domi_sim_on_mark_send_ping_of_flush},
-    {.type = &domus_down_type, .handle = domi_sim_on_down_end_subscriptions},
+    {.type = &domus_nats_look_type, .handle = on_ask_for_status_reply_with_it},
+    {.type = &domi_sim_wake_type, .handle = on_wake_take_arrived_packets},
+    {.type = &domi_sim_timer_type, .handle = on_timer_do_all_due_work},
+    {.type = &domi_sim_mark_type, .handle = domi_sim_on_mark_of_flush_send_ping},
+    {.type = &domus_down_type, .handle = domi_sim_on_down_end_its_subscriptions},
     {.type = NULL},
 };
 
@@ -192,8 +192,8 @@ static const domus_behaviour behaviour = {
     .kind = DOMUS_CHANNELS,
     .state_size = sizeof(domi_sim_actor),
     .on = rows,
-    .on_mount = on_mount_client,
-    .on_stop = on_stop_client,
+    .on_mount = on_mount_try_to_connect,
+    .on_stop = on_stop_end_client_for_good,
 };
 
 static domi_sim_client *make_simulated_client(domi_sim_node *node, uint32_t gateway)

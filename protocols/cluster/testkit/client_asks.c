@@ -125,7 +125,7 @@ void domi_sim_answer_flushes_of_pong(domus_stack *stack, domi_sim_client *client
 
 /* For a flush the client sends a notice to itself, which comes behind those that the asker has sent
  * before. */
-int domi_sim_on_flush_notice_itself(domus_stack *stack, void *self, const void *payload)
+int domi_sim_on_flush_send_mark_to_itself(domus_stack *stack, void *self, const void *payload)
 {
     domi_sim_client *client = ((domi_sim_actor *)self)->client;
     struct mark mark = {.deadline_ns = domi_sim_deadline_of_current_ask(stack, client)};
@@ -142,7 +142,7 @@ int domi_sim_on_flush_notice_itself(domus_stack *stack, void *self, const void *
     return 0;
 }
 
-int domi_sim_on_mark_send_ping_of_flush(domus_stack *stack, void *self, const void *payload)
+int domi_sim_on_mark_of_flush_send_ping(domus_stack *stack, void *self, const void *payload)
 {
     domi_sim_client *client = ((domi_sim_actor *)self)->client;
     struct mark mark;

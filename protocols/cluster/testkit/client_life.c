@@ -42,7 +42,7 @@ void domi_sim_try_to_connect(domus_stack *stack, domi_sim_client *client)
     client->retry_ns = domus_now_ns(stack) + sim->options.connect_timeout_ns;
 }
 
-void domi_sim_handle_welcome_of_server(domus_stack *stack, domi_sim_client *client)
+void domi_sim_connect_client_at_welcome(domus_stack *stack, domi_sim_client *client)
 {
     domi_sim *sim = client->node->sim;
     char text[DOMUS_NATS_TEXT_SIZE];
@@ -65,7 +65,7 @@ void domi_sim_handle_welcome_of_server(domus_stack *stack, domi_sim_client *clie
         client->drain_ping = domi_sim_send_ping_to_server(client);
 }
 
-void domi_sim_handle_lost_connection(domus_stack *stack, domi_sim_client *client, int error)
+void domi_sim_close_and_plan_reconnect(domus_stack *stack, domi_sim_client *client, int error)
 {
     domi_sim *sim = client->node->sim;
     bool was_connected = client->state == DOMI_SIM_CONNECTED;
@@ -104,7 +104,7 @@ static void check_that_server_answers_pings(domus_stack *stack, domi_sim_client 
         client->unanswered = 0;
     if (client->unanswered == options->pings_missed_max) {
         client->counted.stale++;
-        domi_sim_handle_lost_connection(stack, client, -ETIMEDOUT);
+        domi_sim_close_and_plan_reconnect(stack, client, -ETIMEDOUT);
         return;
     }
     client->pinged_ns = domus_now_ns(stack);
@@ -189,7 +189,7 @@ void domi_sim_do_due_work_of_client(domus_stack *stack, domi_sim_client *client)
     if (client->state == DOMI_SIM_ALONE && client->retry_ns <= now_ns)
         domi_sim_try_to_connect(stack, client);
     else if (client->state == DOMI_SIM_TRYING && client->retry_ns <= now_ns)
-        domi_sim_handle_lost_connection(stack, client, -ETIMEDOUT);
+        domi_sim_close_and_plan_reconnect(stack, client, -ETIMEDOUT);
     else if (client->state == DOMI_SIM_CONNECTED && client->ping_ns <= now_ns)
         check_that_server_answers_pings(stack, client);
 }

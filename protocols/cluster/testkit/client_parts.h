@@ -47,24 +47,24 @@ void domi_sim_fail_asks_after_deadline(domus_stack *stack, domi_sim_client *clie
 void domi_sim_answer_request_by_message(domus_stack *stack, domi_sim_client *client,
                                         domi_sim_message *message);
 void domi_sim_answer_flushes_of_pong(domus_stack *stack, domi_sim_client *client);
-int domi_sim_on_flush_notice_itself(domus_stack *stack, void *self, const void *payload);
-int domi_sim_on_mark_send_ping_of_flush(domus_stack *stack, void *self, const void *payload);
+int domi_sim_on_flush_send_mark_to_itself(domus_stack *stack, void *self, const void *payload);
+int domi_sim_on_mark_of_flush_send_ping(domus_stack *stack, void *self, const void *payload);
 /* Send a ping to the server. Returns its number; 0 without memory. */
 uint64_t domi_sim_send_ping_to_server(domi_sim_client *client);
 
 /* How a client connects, notices silence and drains (client_life.c). */
 void domi_sim_try_to_connect(domus_stack *stack, domi_sim_client *client);
-void domi_sim_handle_lost_connection(domus_stack *stack, domi_sim_client *client, int error);
-void domi_sim_handle_welcome_of_server(domus_stack *stack, domi_sim_client *client);
+void domi_sim_close_and_plan_reconnect(domus_stack *stack, domi_sim_client *client, int error);
+void domi_sim_connect_client_at_welcome(domus_stack *stack, domi_sim_client *client);
 void domi_sim_do_due_work_of_client(domus_stack *stack, domi_sim_client *client);
 /* End a drain if everything that the client had to send was sent, and answered. */
 void domi_sim_end_drain_if_all_sent(domus_stack *stack, domi_sim_client *client);
 int domi_sim_on_drain_begin_drain(domus_stack *stack, void *self, const void *payload);
 
 /* Subscriptions of a client (client_subs.c). */
-int domi_sim_on_subscribe_add(domus_stack *stack, void *self, const void *payload);
-int domi_sim_on_unsubscribe_end(domus_stack *stack, void *self, const void *payload);
-int domi_sim_on_down_end_subscriptions(domus_stack *stack, void *self, const void *payload);
+int domi_sim_on_subscribe_add_subscription(domus_stack *stack, void *self, const void *payload);
+int domi_sim_on_unsubscribe_limit_or_end(domus_stack *stack, void *self, const void *payload);
+int domi_sim_on_down_end_its_subscriptions(domus_stack *stack, void *self, const void *payload);
 void domi_sim_deliver_to_subscription(domus_stack *stack, domi_sim_client *client, uint64_t number,
                                       domi_sim_message *message);
 void domi_sim_repeat_subscriptions(domi_sim_client *client);

@@ -25,7 +25,7 @@ static bool may_send_packet_now(const domi_sim_client *client)
 }
 
 /* Mark the flushes that wait for this ping as sent. */
-static void mark_flushes_of_ping_sent(domi_sim_client *client, uint64_t ping)
+static void mark_flushes_as_sent_by_ping(domi_sim_client *client, uint64_t ping)
 {
     for (uint32_t i = 0; i < client->slot_count; i++) {
         domi_sim_slot *slot = &client->slots[i];
@@ -37,7 +37,7 @@ static void mark_flushes_of_ping_sent(domi_sim_client *client, uint64_t ping)
 static void send_packet_to_server_now(domi_sim_client *client, domi_sim_packet *packet)
 {
     if (packet->kind == DOMI_SIM_PING)
-        mark_flushes_of_ping_sent(client, packet->number);
+        mark_flushes_as_sent_by_ping(client, packet->number);
     if (packet->kind == DOMI_SIM_MESSAGE) {
         client->counted.out_messages++;
         client->counted.out_bytes += domi_sim_message_size(packet->message);
@@ -91,15 +91,15 @@ typedef struct bytes {
 
 /* Returns a part of a message that an actor publishes: the bytes of `slice`, or those in the
  * message itself. */
-static bytes part_of_published_message(const domus_nats_publish *publish, domus_slice slice,
-                                       uint8_t at, uint8_t size)
+static bytes bytes_of_slice_or_inline_part(const domus_nats_publish *publish, domus_slice slice,
+                                           uint8_t at, uint8_t size)
 {
     if (slice.size != 0 || (uint32_t)at + size > DOMUS_NATS_INLINE)
         return (bytes){domus_slice_data(slice), slice.size};
     return (bytes){publish->bytes + at, size};
 }
 
-static uint16_t status_in_headers(domus_slice headers)
+static uint16_t status_number_in_first_header_line(domus_slice headers)
 {
     const char *text = domus_slice_data(headers);
     unsigned status = 0;
@@ -125,12 +125,12 @@ static bool is_valid_block_of_headers(domus_slice headers)
 static int make_message_to_publish(const domi_sim_client *client, const domus_nats_publish *publish,
                                    const char *reply, domi_sim_message **ret_message)
 {
-    bytes subject = part_of_published_message(publish, publish->subject, publish->subject_at,
-                                              publish->subject_size);
-    bytes back =
-        part_of_published_message(publish, publish->reply, publish->reply_at, publish->reply_size);
-    bytes payload = part_of_published_message(publish, publish->payload, publish->payload_at,
-                                              publish->payload_size);
+    bytes subject = bytes_of_slice_or_inline_part(publish, publish->subject, publish->subject_at,
+                                                  publish->subject_size);
+    bytes back = bytes_of_slice_or_inline_part(publish, publish->reply, publish->reply_at,
+                                               publish->reply_size);
+    bytes payload = bytes_of_slice_or_inline_part(publish, publish->payload, publish->payload_at,
+                                                  publish->payload_size);
 
     if (reply != NULL && back.size != 0)
         return -EINVAL;
@@ -150,7 +150,7 @@ static int make_message_to_publish(const domi_sim_client *client, const domus_na
                                   .headers_size = publish->headers.size,
                                   .payload = payload.data,
                                   .payload_size = payload.size,
-                                  .status = status_in_headers(publish->headers)};
+                                  .status = status_number_in_first_header_line(publish->headers)};
     *ret_message = domi_sim_message_new(&parts);
     return *ret_message != NULL ? 0 : -ENOMEM;
 }

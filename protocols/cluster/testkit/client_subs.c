@@ -149,7 +149,7 @@ static int make_record_of_subscription(const domi_sim_client *client,
     return 0;
 }
 
-int domi_sim_on_subscribe_add(domus_stack *stack, void *self, const void *payload)
+int domi_sim_on_subscribe_add_subscription(domus_stack *stack, void *self, const void *payload)
 {
     domi_sim_client *client = ((domi_sim_actor *)self)->client;
     const domus_nats_subscribe *subscribe = payload;
@@ -183,7 +183,7 @@ int domi_sim_on_subscribe_add(domus_stack *stack, void *self, const void *payloa
                        &(domus_nats_subscription){.number = made->number});
 }
 
-int domi_sim_on_unsubscribe_end(domus_stack *stack, void *self, const void *payload)
+int domi_sim_on_unsubscribe_limit_or_end(domus_stack *stack, void *self, const void *payload)
 {
     domi_sim_client *client = ((domi_sim_actor *)self)->client;
     const domus_nats_unsubscribe *unsubscribe = payload;
@@ -210,7 +210,7 @@ int domi_sim_on_unsubscribe_end(domus_stack *stack, void *self, const void *payl
     return 0;
 }
 
-int domi_sim_on_down_end_subscriptions(domus_stack *stack, void *self, const void *payload)
+int domi_sim_on_down_end_its_subscriptions(domus_stack *stack, void *self, const void *payload)
 {
     const domus_down *down = payload;
 

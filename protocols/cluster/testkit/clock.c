@@ -46,7 +46,7 @@ int domi_sim_run_kit_to_cluster_time(domi_sim_node *node)
     uint64_t kit_ns = domus_testkit_now_ns(node->kit);
     int error;
 
-    domi_sim_wake_clients(node);
+    domi_sim_wake_clients_with_packets(node);
     sim->stepping = true;
     /* No timer of the kit is due before this time, so its clock may jump; packets that have come
      * are then handled at the time at which they came. */
@@ -104,7 +104,7 @@ static uint64_t smaller_of_two_times(uint64_t one, uint64_t other)
     return one < other ? one : other;
 }
 
-static uint64_t find_next_time_of_an_event(const domi_sim *sim)
+static uint64_t find_due_time_of_next_event(const domi_sim *sim)
 {
     uint64_t due_ns = smaller_of_two_times(domi_sim_store_next_due_time(sim),
                                            domi_sim_due_time_of_broken_routes(sim));
@@ -138,17 +138,17 @@ static void deliver_due_packets_on_legs(domi_sim *sim)
     }
     while (sim->store.leader != DOMUS_EVERY &&
            domi_sim_due_time_of_leg(&sim->store.leg) <= sim->now_ns)
-        domi_sim_store_finish_request(sim);
+        domi_sim_store_serve_next_request(sim);
 }
 
 /* Do everything that is due outside of nodes: for packets, routes, servers and buckets. */
 static void do_due_work_of_servers(domi_sim *sim)
 {
     deliver_due_packets_on_legs(sim);
-    domi_sim_close_stale_connections(sim);
+    domi_sim_close_slow_or_silent_clients(sim);
     domi_sim_break_stale_routes(sim);
     domi_sim_elect_leader_of_store(sim);
-    domi_sim_store_serve_consumers(sim);
+    domi_sim_store_send_due_of_consumers(sim);
     domi_sim_free_closed_connections(sim);
     domi_sim_free_ended_subscriptions(sim);
 }
@@ -166,7 +166,7 @@ static int run_cluster_until(domi_sim *sim, bool (*is_done)(void *context), void
             return domi_sim_record_error(sim, sim->failed, "no memory for the cluster");
         if (is_done != NULL && is_done(context))
             return 0;
-        uint64_t due_ns = find_next_time_of_an_event(sim);
+        uint64_t due_ns = find_due_time_of_next_event(sim);
         if (due_ns > until_ns) {
             sim->now_ns = until_ns;
             error = run_kits_of_due_nodes(sim, true);

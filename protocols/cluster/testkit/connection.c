@@ -122,24 +122,26 @@ static void accept_or_refuse_client(domi_sim_connection *connection)
     send_packet_to_client(connection, DOMI_SIM_WELCOME, 0, 0);
 }
 
-static void receive_message_of_client(domi_sim_connection *connection, domi_sim_message *message)
+static void give_message_to_store_or_subscribers(domi_sim_connection *connection,
+                                                 domi_sim_message *message)
 {
     domi_sim *sim = cluster_of_connection(connection);
     bool is_taken = domi_sim_is_subject_of_store(sim, message->subject) &&
-                    domi_sim_store_accept_or_forward(sim, connection->server, message);
+                    domi_sim_store_take_or_route_request(sim, connection->server, message);
 
     sim->counts.arrived++;
-    domi_sim_handle_arrived_message(sim, connection->server, message, connection, is_taken);
+    domi_sim_send_message_to_subscribers(sim, connection->server, message, connection, is_taken);
 }
 
-static void handle_packet_of_client(domi_sim_connection *connection, const domi_sim_packet *packet)
+static void dispatch_packet_of_client_at_server(domi_sim_connection *connection,
+                                                const domi_sim_packet *packet)
 {
     domi_sim *sim = cluster_of_connection(connection);
 
     connection->heard_ns = sim->now_ns;
     switch (packet->kind) {
     case DOMI_SIM_MESSAGE:
-        receive_message_of_client(connection, packet->message);
+        give_message_to_store_or_subscribers(connection, packet->message);
         return;
     case DOMI_SIM_SUBSCRIBE:
         domi_sim_begin_server_subscription(connection, packet);
@@ -167,7 +169,7 @@ void domi_sim_deliver_packet_to_server(domi_sim_connection *connection)
         connection->heard_ns = sim->now_ns;
         accept_or_refuse_client(connection);
     } else if (connection->server_open) {
-        handle_packet_of_client(connection, packet);
+        dispatch_packet_of_client_at_server(connection, packet);
     } else if (packet->kind == DOMI_SIM_MESSAGE) {
         domi_sim_count_lost_message(
             sim, packet->message, make_loss_on_way_to_server(connection, "the server has closed"));
@@ -194,7 +196,7 @@ void domi_sim_deliver_packet_to_client(domi_sim_connection *connection)
 
 /* --- all connections -------------------------------------------------------------------------- */
 
-void domi_sim_close_stale_connections(domi_sim *sim)
+void domi_sim_close_slow_or_silent_clients(domi_sim *sim)
 {
     for (domi_sim_connection *at = sim->connections; at != NULL; at = at->next) {
         if (at->server_open && at->is_slow) {

@@ -26,8 +26,8 @@ static int check_numbers_of_node_and_server(domi_sim *sim, uint32_t node, uint32
 typedef void change_way(domi_sim *sim, domi_sim_way *way, const void *change);
 
 /* Call a function for the named directions of the legs between the named nodes and servers. */
-static void change_each_direction_of_legs(domi_sim *sim, uint32_t node, uint32_t server,
-                                          uint32_t ways, change_way *change, const void *what)
+static void call_for_each_direction_of_legs(domi_sim *sim, uint32_t node, uint32_t server,
+                                            uint32_t ways, change_way *change, const void *what)
 {
     for (uint32_t n = 0; n < sim->node_count; n++) {
         for (uint32_t s = 0; s < sim->options.servers; s++) {
@@ -41,7 +41,7 @@ static void change_each_direction_of_legs(domi_sim *sim, uint32_t node, uint32_t
     }
 }
 
-static const char *text_for_directions(uint32_t ways)
+static const char *name_of_directions_for_trace(uint32_t ways)
 {
     if (ways == DOMUS_BOTH_WAYS)
         return "both ways";
@@ -73,9 +73,9 @@ int domus_testkit_cluster_set_leg(domus_testkit_cluster *cluster, uint32_t node,
         (leg->jitter_ns > LATENCY_MOST && leg->jitter_ns != DOMUS_TESTKIT_NO_JITTER) ||
         leg->loss_ppm > DOMUS_TESTKIT_PPM)
         return domi_sim_record_error(cluster, -EINVAL, "a leg is out of range");
-    change_each_direction_of_legs(cluster, node, server, ways, set_properties_of_direction, leg);
+    call_for_each_direction_of_legs(cluster, node, server, ways, set_properties_of_direction, leg);
     domi_sim_add_line_to_trace(cluster, "legs of %d and server %d, %s, lose %u ppm", (int)node,
-                               (int)server, text_for_directions(ways), leg->loss_ppm);
+                               (int)server, name_of_directions_for_trace(ways), leg->loss_ppm);
     return 0;
 }
 
@@ -109,9 +109,9 @@ int domus_testkit_cluster_cut(domus_testkit_cluster *cluster, uint32_t node, uin
         return error;
     if (cut != DOMUS_CUT_HOLDS && cut != DOMUS_CUT_LOSES)
         return domi_sim_record_error(cluster, -EINVAL, "there is no such cut");
-    change_each_direction_of_legs(cluster, node, server, ways, cut_direction, &change);
+    call_for_each_direction_of_legs(cluster, node, server, ways, cut_direction, &change);
     domi_sim_add_line_to_trace(cluster, "legs of %d and server %d, %s, are cut%s", (int)node,
-                               (int)server, text_for_directions(ways),
+                               (int)server, name_of_directions_for_trace(ways),
                                cut == DOMUS_CUT_LOSES ? " and lose" : "");
     lose_messages_on_cut_legs(cluster);
     return 0;
@@ -125,9 +125,9 @@ int domus_testkit_cluster_heal(domus_testkit_cluster *cluster, uint32_t node, ui
 
     if (error != 0)
         return error;
-    change_each_direction_of_legs(cluster, node, server, ways, cut_direction, &change);
+    call_for_each_direction_of_legs(cluster, node, server, ways, cut_direction, &change);
     domi_sim_add_line_to_trace(cluster, "legs of %d and server %d, %s, are healed", (int)node,
-                               (int)server, text_for_directions(ways));
+                               (int)server, name_of_directions_for_trace(ways));
     return 0;
 }
 

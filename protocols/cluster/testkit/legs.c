@@ -66,7 +66,7 @@ domi_sim_packet *domi_sim_take_first_packet_of_leg(domi_sim_leg *leg)
     return packet;
 }
 
-static void lose_packet_of_leg(domi_sim *sim, domi_sim_packet *packet, domi_sim_loss loss)
+static void count_and_free_lost_packet(domi_sim *sim, domi_sim_packet *packet, domi_sim_loss loss)
 {
     if (packet->kind == DOMI_SIM_REQUEST)
         loss.fate = DOMUS_FATE_LOST_REQUEST;
@@ -84,7 +84,7 @@ void domi_sim_send_or_lose_packet(domi_sim *sim, domi_sim_leg *leg, domi_sim_pac
         return;
     if (has_packet_a_message(packet) &&
         (way->cut == DOMUS_CUT_LOSES || domi_sim_draw_whether_happens(sim, way->loss_ppm))) {
-        lose_packet_of_leg(sim, packet, loss);
+        count_and_free_lost_packet(sim, packet, loss);
         return;
     }
     uint64_t jitter_ns =
@@ -102,7 +102,7 @@ uint64_t domi_sim_due_time_of_leg(const domi_sim_leg *leg)
 void domi_sim_lose_packets_of_leg(domi_sim *sim, domi_sim_leg *leg, domi_sim_loss loss)
 {
     for (domi_sim_packet *packet; (packet = domi_sim_take_first_packet_of_leg(leg)) != NULL;)
-        lose_packet_of_leg(sim, packet, loss);
+        count_and_free_lost_packet(sim, packet, loss);
 }
 
 void domi_sim_lose_messages_of_leg(domi_sim *sim, domi_sim_leg *leg, domi_sim_loss loss)
@@ -113,7 +113,7 @@ void domi_sim_lose_messages_of_leg(domi_sim *sim, domi_sim_leg *leg, domi_sim_lo
     kept.bytes = 0;
     for (domi_sim_packet *packet; (packet = domi_sim_take_first_packet_of_leg(leg)) != NULL;) {
         if (has_packet_a_message(packet))
-            lose_packet_of_leg(sim, packet, loss);
+            count_and_free_lost_packet(sim, packet, loss);
         else
             domi_sim_append_packet_to_leg(&kept, packet);
     }

@@ -93,7 +93,7 @@ uint64_t domus_testkit_cluster_digest(const domus_testkit_cluster *cluster)
 
 /* --- fates of messages ------------------------------------------------------------------------ */
 
-static uint64_t *count_of_fate(domi_sim *sim, domus_testkit_fate fate)
+static uint64_t *find_counter_of_fate(domi_sim *sim, domus_testkit_fate fate)
 {
     switch (fate) {
     case DOMUS_FATE_PUBLISHED:
@@ -132,7 +132,7 @@ void domi_sim_count_and_report_fate(domi_sim *sim, const domi_sim_message *messa
                                          .payload = message->payload,
                                          .payload_size = message->payload_size};
 
-    ++*count_of_fate(sim, fate);
+    ++*find_counter_of_fate(sim, fate);
     if (sim->observer != NULL)
         sim->observer(sim->observer_context, &happening);
 }

@@ -40,7 +40,7 @@ void domi_sim_tell_servers_subscription(domi_sim *sim, domi_sim_interest *intere
 
 /* --- broken routes ---------------------------------------------------------------------------- */
 
-static void break_one_direction_of_route(domi_sim *sim, uint32_t from, uint32_t to)
+static void break_direction_and_forget_interests(domi_sim *sim, uint32_t from, uint32_t to)
 {
     sim->routes[from][to].broken = true;
     sim->known_changes++;
@@ -56,8 +56,8 @@ void domi_sim_break_route(domi_sim *sim, uint32_t one, uint32_t other)
     if (sim->routes[one][other].broken)
         return;
     domi_sim_add_line_to_trace(sim, "the route of servers %u and %u breaks", one, other);
-    break_one_direction_of_route(sim, one, other);
-    break_one_direction_of_route(sim, other, one);
+    break_direction_and_forget_interests(sim, one, other);
+    break_direction_and_forget_interests(sim, other, one);
 }
 
 void domi_sim_reconnect_route(domi_sim *sim, uint32_t one, uint32_t other)

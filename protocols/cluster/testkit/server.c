@@ -30,7 +30,7 @@ static domi_sim_interest *find_subscription_of_connection(const domi_sim *sim,
     return NULL;
 }
 
-static void end_subscription_on_servers(domi_sim *sim, domi_sim_interest *interest)
+static void end_interest_on_all_servers(domi_sim *sim, domi_sim_interest *interest)
 {
     interest->connection = NULL;
     interest->known &= ~bit_of_server(interest->server);
@@ -75,7 +75,7 @@ void domi_sim_end_server_subscription(domi_sim_connection *connection,
         return;
     interest->limit = packet->limit;
     if (packet->limit <= interest->sent)
-        end_subscription_on_servers(sim, interest);
+        end_interest_on_all_servers(sim, interest);
 }
 
 void domi_sim_end_connection_subscriptions(domi_sim_connection *connection)
@@ -84,7 +84,7 @@ void domi_sim_end_connection_subscriptions(domi_sim_connection *connection)
 
     for (domi_sim_interest *at = sim->interests; at != NULL; at = at->next) {
         if (at->connection == connection)
-            end_subscription_on_servers(sim, at);
+            end_interest_on_all_servers(sim, at);
     }
 }
 
@@ -154,7 +154,7 @@ static void send_copy_to_subscriber(domi_sim *sim, domi_sim_interest *interest,
                                                  connection->client->node->index,
                                                  "the leg to the client has lost it"});
     if (++interest->sent == interest->limit)
-        end_subscription_on_servers(sim, interest);
+        end_interest_on_all_servers(sim, interest);
     connection->is_slow = connection->down.bytes > sim->options.pending_max || connection->is_slow;
 }
 
@@ -268,8 +268,8 @@ static void tell_publisher_of_no_responders(domi_sim *sim, domi_sim_connection *
     }
 }
 
-void domi_sim_handle_arrived_message(domi_sim *sim, uint32_t server, domi_sim_message *message,
-                                     domi_sim_connection *from, bool is_taken)
+void domi_sim_send_message_to_subscribers(domi_sim *sim, uint32_t server, domi_sim_message *message,
+                                          domi_sim_connection *from, bool is_taken)
 {
     domi_sim_add_line_to_trace(sim, "%" PRIu64 " comes to server %u", message->number, server);
     bool is_heard = send_message_to_all_subscriptions(sim, server, message,
@@ -282,8 +282,8 @@ void domi_sim_handle_arrived_message(domi_sim *sim, uint32_t server, domi_sim_me
         tell_publisher_of_no_responders(sim, from, message);
 }
 
-void domi_sim_handle_routed_message(domi_sim *sim, uint32_t server, domi_sim_message *message,
-                                    domi_sim_interest *pick)
+void domi_sim_deliver_message_from_route(domi_sim *sim, uint32_t server, domi_sim_message *message,
+                                         domi_sim_interest *pick)
 {
     bool is_heard = false;
 

@@ -19,10 +19,10 @@ void domi_sim_deliver_packet_of_route(domi_sim *sim, uint32_t from, uint32_t to)
         interest->known &= ~(UINT32_C(1) << to);
         break;
     case DOMI_SIM_REQUEST:
-        domi_sim_store_handle_request(sim, to, packet->message);
+        domi_sim_store_lose_or_delay_request(sim, to, packet->message);
         break;
     default:
-        domi_sim_handle_routed_message(sim, to, packet->message, interest);
+        domi_sim_deliver_message_from_route(sim, to, packet->message, interest);
         break;
     }
     domi_sim_packet_free(packet);
@@ -82,7 +82,7 @@ int domus_testkit_cluster_heal_route(domus_testkit_cluster *cluster, uint32_t se
 
 /* Check whether a server may be stopped or started, so that `running` holds. Returns 0; a negative
  * errno. */
-static int check_that_server_may_change(domi_sim *sim, uint32_t server, bool running)
+static int check_that_server_can_start_or_stop(domi_sim *sim, uint32_t server, bool running)
 {
     if (sim->stepping)
         return domi_sim_record_error(sim, -EBUSY, "a handler runs");
@@ -96,7 +96,7 @@ static int check_that_server_may_change(domi_sim *sim, uint32_t server, bool run
 
 int domus_testkit_cluster_stop_server(domus_testkit_cluster *cluster, uint32_t server)
 {
-    int error = check_that_server_may_change(cluster, server, false);
+    int error = check_that_server_can_start_or_stop(cluster, server, false);
 
     if (error != 0)
         return error;
@@ -116,7 +116,7 @@ int domus_testkit_cluster_stop_server(domus_testkit_cluster *cluster, uint32_t s
 
 int domus_testkit_cluster_start_server(domus_testkit_cluster *cluster, uint32_t server)
 {
-    int error = check_that_server_may_change(cluster, server, true);
+    int error = check_that_server_can_start_or_stop(cluster, server, true);
 
     if (error != 0)
         return error;

@@ -323,7 +323,7 @@ void domi_sim_client_free(domi_sim_client *client);
 void domi_sim_send_waiting_packets(domi_sim_client *client);
 
 /* Wake the actors of the node's clients for which packets have come. */
-void domi_sim_wake_clients(domi_sim_node *node);
+void domi_sim_wake_clients_with_packets(domi_sim_node *node);
 
 /* --- connections (connection.c) --------------------------------------------------------------- */
 
@@ -352,7 +352,7 @@ void domi_sim_deliver_packet_to_server(domi_sim_connection *connection);
 void domi_sim_deliver_packet_to_client(domi_sim_connection *connection);
 
 /* Close connections of clients that are silent or too slow, as servers do. */
-void domi_sim_close_stale_connections(domi_sim *sim);
+void domi_sim_close_slow_or_silent_clients(domi_sim *sim);
 /* Returns the time at which the next connection may have to be closed, because its client is silent
  * or slow. */
 uint64_t domi_sim_due_time_of_stale_check(const domi_sim *sim);
@@ -379,13 +379,13 @@ struct domi_sim_interest {
 
 /* Handle a message that has come to a server from the client of connection `from`, or from the
  * buckets (NULL). It may be for the buckets themselves. */
-void domi_sim_handle_arrived_message(domi_sim *sim, uint32_t server, domi_sim_message *message,
-                                     domi_sim_connection *from, bool is_taken);
+void domi_sim_send_message_to_subscribers(domi_sim *sim, uint32_t server, domi_sim_message *message,
+                                          domi_sim_connection *from, bool is_taken);
 
 /* Handle a message that has come to a server over a route: for all subscriptions of its clients, or
  * for one of a queue group. */
-void domi_sim_handle_routed_message(domi_sim *sim, uint32_t server, domi_sim_message *message,
-                                    domi_sim_interest *pick);
+void domi_sim_deliver_message_from_route(domi_sim *sim, uint32_t server, domi_sim_message *message,
+                                         domi_sim_interest *pick);
 
 void domi_sim_begin_server_subscription(domi_sim_connection *connection,
                                         const domi_sim_packet *packet);
@@ -442,15 +442,17 @@ typedef struct domi_sim_store {
 bool domi_sim_is_subject_of_store(const domi_sim *sim, const char *subject);
 /* Handle a message for the buckets that has come to a server. Returns false if nobody receives
  * it. */
-bool domi_sim_store_accept_or_forward(domi_sim *sim, uint32_t server, domi_sim_message *message);
+bool domi_sim_store_take_or_route_request(domi_sim *sim, uint32_t server,
+                                          domi_sim_message *message);
 /* Handle a request for the buckets that has come to the server which led them when it was sent. */
-void domi_sim_store_handle_request(domi_sim *sim, uint32_t server, domi_sim_message *message);
+void domi_sim_store_lose_or_delay_request(domi_sim *sim, uint32_t server,
+                                          domi_sim_message *message);
 /* Finish the first request on which the leader of the buckets works. */
-void domi_sim_store_finish_request(domi_sim *sim);
+void domi_sim_store_serve_next_request(domi_sim *sim);
 /* End the leadership of a server that reaches no majority any more, and elect another leader. */
 void domi_sim_elect_leader_of_store(domi_sim *sim);
 /* Send the entries and heartbeats that consumers owe to their subscribers now. */
-void domi_sim_store_serve_consumers(domi_sim *sim);
+void domi_sim_store_send_due_of_consumers(domi_sim *sim);
 uint64_t domi_sim_store_next_due_time(const domi_sim *sim);
 void domi_sim_store_free(domi_sim *sim);
 

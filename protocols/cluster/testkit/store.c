@@ -9,7 +9,7 @@ static const char api_prefix[] = "$JS.API.";
 /* --- the leader ------------------------------------------------------------------------------- */
 
 /* Returns whether a server reaches more than half of all servers, itself included. */
-static bool does_server_reach_majority(const domi_sim *sim, uint32_t server)
+static bool can_server_reach_majority_of_servers(const domi_sim *sim, uint32_t server)
 {
     uint32_t reached = 0;
 
@@ -36,20 +36,20 @@ void domi_sim_elect_leader_of_store(domi_sim *sim)
     domi_sim_store *store = &sim->store;
     uint32_t able = 0;
 
-    if (store->leader != DOMUS_EVERY && does_server_reach_majority(sim, store->leader))
+    if (store->leader != DOMUS_EVERY && can_server_reach_majority_of_servers(sim, store->leader))
         return;
     if (store->leader != DOMUS_EVERY)
         end_leadership_of_store(sim);
     if (store->ready_ns > sim->now_ns)
         return;
     for (uint32_t server = 0; server < sim->options.servers; server++)
-        able += does_server_reach_majority(sim, server);
+        able += can_server_reach_majority_of_servers(sim, server);
     store->ready_ns = sim->now_ns + sim->options.election_ns;
     if (able == 0)
         return;
     uint64_t drawn = domi_sim_draw_number_below(sim, able);
     for (uint32_t server = 0; store->leader == DOMUS_EVERY; server++) {
-        if (does_server_reach_majority(sim, server) && drawn-- == 0)
+        if (can_server_reach_majority_of_servers(sim, server) && drawn-- == 0)
             store->leader = server;
     }
     sim->counts.elections++;
@@ -77,20 +77,21 @@ bool domi_sim_is_subject_of_store(const domi_sim *sim, const char *subject)
     return is_subject_of_api(subject) || bucket_of_subject(sim, subject) != NULL;
 }
 
-static void lose_request_to_store(domi_sim *sim, const domi_sim_message *message, const char *why)
+static void count_lost_request_to_store(domi_sim *sim, const domi_sim_message *message,
+                                        const char *why)
 {
     domi_sim_count_lost_message(sim, message,
                                 (domi_sim_loss){DOMUS_FATE_LOST_REQUEST, DOMUS_EVERY, why});
 }
 
-bool domi_sim_store_accept_or_forward(domi_sim *sim, uint32_t server, domi_sim_message *message)
+bool domi_sim_store_take_or_route_request(domi_sim *sim, uint32_t server, domi_sim_message *message)
 {
     uint32_t leader = sim->store.leader;
 
     if (message->node == DOMUS_EVERY)
         return false; /* an entry that the store itself sends to a subscriber is no request */
     if (leader == server) {
-        domi_sim_store_handle_request(sim, server, message);
+        domi_sim_store_lose_or_delay_request(sim, server, message);
         return true;
     }
     if (leader != DOMUS_EVERY && !sim->routes[server][leader].broken) {
@@ -101,7 +102,7 @@ bool domi_sim_store_accept_or_forward(domi_sim *sim, uint32_t server, domi_sim_m
     if (!is_subject_of_api(message->subject))
         /* only the leader has subscribed to the subjects of keys, so without a leader nobody has */
         return false;
-    lose_request_to_store(sim, message, "there is no leader");
+    count_lost_request_to_store(sim, message, "there is no leader");
     return true;
 }
 
@@ -111,31 +112,31 @@ static bool may_lose_requests_of_publisher(const domus_testkit_store_faults *fau
     return faults->request_loss_of == 0 || faults->request_loss_of == message->node + 1;
 }
 
-void domi_sim_store_handle_request(domi_sim *sim, uint32_t server, domi_sim_message *message)
+void domi_sim_store_lose_or_delay_request(domi_sim *sim, uint32_t server, domi_sim_message *message)
 {
     if (sim->store.leader != server)
-        lose_request_to_store(sim, message, "the leader has ended");
+        count_lost_request_to_store(sim, message, "the leader has ended");
     else if (may_lose_requests_of_publisher(&sim->store.faults, message) &&
              domi_sim_draw_whether_happens(sim, sim->store.faults.request_loss_ppm))
-        lose_request_to_store(sim, message, "by chance");
+        count_lost_request_to_store(sim, message, "by chance");
     else
         domi_sim_send_or_lose_packet(
             sim, &sim->store.leg, domi_sim_packet_new(sim, DOMI_SIM_REQUEST, message),
             (domi_sim_loss){DOMUS_FATE_LOST_REQUEST, DOMUS_EVERY, "never"});
 }
 
-void domi_sim_store_finish_request(domi_sim *sim)
+void domi_sim_store_serve_next_request(domi_sim *sim)
 {
     domi_sim_packet *packet = domi_sim_take_first_packet_of_leg(&sim->store.leg);
     domi_sim_message *message = packet->message;
     domi_sim_bucket *bucket = bucket_of_subject(sim, message->subject);
 
     if (bucket != NULL)
-        domi_sim_handle_change_of_key(sim, bucket, message);
+        domi_sim_store_put_or_removal_of_key(sim, bucket, message);
     else if (is_subject_of_api(message->subject))
-        domi_sim_handle_request_of_api(sim, message);
+        domi_sim_dispatch_request_of_api(sim, message);
     else
-        lose_request_to_store(sim, message, "its bucket is gone");
+        count_lost_request_to_store(sim, message, "its bucket is gone");
     domi_sim_packet_free(packet);
 }
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-void domi_sim_send_message_of_leader(domi_sim *sim, domi_sim_message *message)
+void domi_sim_send_or_lose_message_of_leader(domi_sim *sim, domi_sim_message *message)
 {
     message->number = ++sim->numbers;
     sim->counts.served++;
@@ -14,12 +14,12 @@ void domi_sim_send_message_of_leader(domi_sim *sim, domi_sim_message *message)
         domi_sim_count_lost_message(
             sim, message, (domi_sim_loss){DOMUS_FATE_LOST_ANSWER, DOMUS_EVERY, "an answer"});
     else
-        domi_sim_handle_arrived_message(sim, sim->store.leader, message, NULL, false);
+        domi_sim_send_message_to_subscribers(sim, sim->store.leader, message, NULL, false);
     domi_sim_message_drop(message);
 }
 
-void domi_sim_reply_with_parts(domi_sim *sim, const domi_sim_message *request,
-                               const domi_sim_parts *parts)
+void domi_sim_reply_to_request_with_parts(domi_sim *sim, const domi_sim_message *request,
+                                          const domi_sim_parts *parts)
 {
     domi_sim_parts whole = *parts;
 
@@ -33,18 +33,19 @@ void domi_sim_reply_with_parts(domi_sim *sim, const domi_sim_message *request,
         return;
     }
     message->is_answer = true;
-    domi_sim_send_message_of_leader(sim, message);
+    domi_sim_send_or_lose_message_of_leader(sim, message);
 }
 
-void domi_sim_reply_with_text(domi_sim *sim, const domi_sim_message *request, const char *text)
+void domi_sim_reply_to_request_with_text(domi_sim *sim, const domi_sim_message *request,
+                                         const char *text)
 {
     const domi_sim_parts parts = {.payload = text, .payload_size = (uint32_t)strlen(text)};
 
-    domi_sim_reply_with_parts(sim, request, &parts);
+    domi_sim_reply_to_request_with_parts(sim, request, &parts);
 }
 
-void domi_sim_reply_with_error(domi_sim *sim, const domi_sim_message *request, uint32_t status,
-                               uint32_t number, const char *text)
+void domi_sim_reply_to_request_with_error(domi_sim *sim, const domi_sim_message *request,
+                                          uint32_t status, uint32_t number, const char *text)
 {
     char json[256];
 
@@ -52,5 +53,5 @@ void domi_sim_reply_with_error(domi_sim *sim, const domi_sim_message *request, u
                    "{\"error\":{\"code\":%u,\"err_code\":%u,\"description\":\"%s\"}}", status,
                    number, text);
     domi_sim_add_line_to_trace(sim, "the buckets refuse %" PRIu64 ": %s", request->number, text);
-    domi_sim_reply_with_text(sim, request, json);
+    domi_sim_reply_to_request_with_text(sim, request, json);
 }

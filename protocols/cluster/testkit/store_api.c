@@ -70,7 +70,7 @@ static void reply_with_json(domi_sim *sim, const domi_sim_message *request, json
     char *text = json != NULL ? json_dumps(json, JSON_COMPACT) : NULL;
 
     if (text != NULL)
-        domi_sim_reply_with_text(sim, request, text);
+        domi_sim_reply_to_request_with_text(sim, request, text);
     else
         sim->failed = -ENOMEM;
     free(text);
@@ -94,11 +94,12 @@ static void refuse_request_of_api(domi_sim *sim, const domi_sim_message *request
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (rows[i].number == number) {
-            domi_sim_reply_with_error(sim, request, rows[i].status, number, rows[i].text);
+            domi_sim_reply_to_request_with_error(sim, request, rows[i].status, number,
+                                                 rows[i].text);
             return;
         }
     }
-    domi_sim_reply_with_error(sim, request, 400, BAD_REQUEST, "bad request");
+    domi_sim_reply_to_request_with_error(sim, request, 400, BAD_REQUEST, "bad request");
 }
 
 static uint64_t get_number_in_json(const json_t *json, const char *name)
@@ -175,8 +176,8 @@ static domi_sim_bucket *make_bucket_from_configuration(const domi_sim *sim, cons
     return bucket;
 }
 
-static void handle_request_to_create_stream(domi_sim *sim, const domi_sim_message *request,
-                                            const char *stream, const json_t *body)
+static void create_bucket_as_requested(domi_sim *sim, const domi_sim_message *request,
+                                       const char *stream, const json_t *body)
 {
     domi_sim_bucket *bucket = domi_sim_find_bucket(sim, stream);
     uint32_t count = 0;
@@ -210,8 +211,8 @@ static void handle_request_to_create_stream(domi_sim *sim, const domi_sim_messag
     domi_sim_bucket_free(made);
 }
 
-static void handle_request_to_delete_stream(domi_sim *sim, const domi_sim_message *request,
-                                            domi_sim_bucket *bucket)
+static void delete_bucket_as_requested(domi_sim *sim, const domi_sim_message *request,
+                                       domi_sim_bucket *bucket)
 {
     domi_sim_bucket **link = &sim->store.buckets;
 
@@ -220,7 +221,7 @@ static void handle_request_to_delete_stream(domi_sim *sim, const domi_sim_messag
     *link = bucket->next;
     domi_sim_add_line_to_trace(sim, "%s is removed", bucket->stream);
     domi_sim_bucket_free(bucket);
-    domi_sim_reply_with_text(sim, request, "{\"success\":true}");
+    domi_sim_reply_to_request_with_text(sim, request, "{\"success\":true}");
 }
 
 /* --- getting entries -------------------------------------------------------------------------- */
@@ -277,7 +278,7 @@ static void reply_with_entry_as_stored(domi_sim *sim, const domi_sim_message *re
     if (entry == NULL) {
         const domi_sim_parts parts = {
             .headers = none, .headers_size = sizeof none - 1, .status = 404};
-        domi_sim_reply_with_parts(sim, request, &parts);
+        domi_sim_reply_to_request_with_parts(sim, request, &parts);
         return;
     }
     const domi_sim_message *stored = entry->message;
@@ -298,7 +299,7 @@ static void reply_with_entry_as_stored(domi_sim *sim, const domi_sim_message *re
                                   .headers_size = (uint32_t)size,
                                   .payload = stored->payload,
                                   .payload_size = stored->payload_size};
-    domi_sim_reply_with_parts(sim, request, &parts);
+    domi_sim_reply_to_request_with_parts(sim, request, &parts);
     free(headers);
 }
 
@@ -351,8 +352,8 @@ static void reply_with_info_of_consumer(domi_sim *sim, const domi_sim_message *r
                               (json_int_t)domi_sim_count_pending_entries(bucket, consumer)));
 }
 
-static void handle_request_to_create_consumer(domi_sim *sim, const domi_sim_message *request,
-                                              domi_sim_bucket *bucket, const json_t *body)
+static void create_consumer_as_requested(domi_sim *sim, const domi_sim_message *request,
+                                         domi_sim_bucket *bucket, const json_t *body)
 {
     const json_t *config = json_object_get(body, "config");
     const char *deliver = get_text_in_json(config, "deliver_subject");
@@ -380,9 +381,9 @@ static void handle_request_to_create_consumer(domi_sim *sim, const domi_sim_mess
     domi_sim_send_entries_of_consumer(sim, bucket, consumer);
 }
 
-static void handle_request_for_consumer_info(domi_sim *sim, const domi_sim_message *request,
-                                             domi_sim_bucket *bucket, const char *name,
-                                             bool removes)
+static void tell_or_delete_consumer_as_requested(domi_sim *sim, const domi_sim_message *request,
+                                                 domi_sim_bucket *bucket, const char *name,
+                                                 bool removes)
 {
     domi_sim_consumer **link = &bucket->consumers;
 
@@ -400,7 +401,7 @@ static void handle_request_for_consumer_info(domi_sim *sim, const domi_sim_messa
     *link = consumer->next;
     bucket->consumer_count--;
     domi_sim_consumer_free(consumer);
-    domi_sim_reply_with_text(sim, request, "{\"success\":true}");
+    domi_sim_reply_to_request_with_text(sim, request, "{\"success\":true}");
 }
 
 /* --- all requests ----------------------------------------------------------------------------- */
@@ -433,8 +434,8 @@ static domi_sim_bucket *bucket_named_in_request(domi_sim *sim, const domi_sim_me
     return bucket;
 }
 
-static void handle_request_about_bucket(domi_sim *sim, const domi_sim_message *request,
-                                        const char *text, const json_t *body)
+static void dispatch_request_about_bucket(domi_sim *sim, const domi_sim_message *request,
+                                          const char *text, const json_t *body)
 {
     const char *rest = "";
     domi_sim_bucket *bucket = bucket_named_in_request(sim, request, text, &rest);
@@ -444,7 +445,7 @@ static void handle_request_about_bucket(domi_sim *sim, const domi_sim_message *r
     if (text_behind_verb_in_subject(request, "STREAM.INFO") != NULL)
         reply_with_info_of_bucket(sim, request, bucket);
     else if (text_behind_verb_in_subject(request, "STREAM.DELETE") != NULL)
-        handle_request_to_delete_stream(sim, request, bucket);
+        delete_bucket_as_requested(sim, request, bucket);
     else if (text_behind_verb_in_subject(request, "STREAM.MSG.GET") != NULL)
         reply_with_entry_as_json(sim, request, bucket, body);
     else if (text_behind_verb_in_subject(request, "DIRECT.GET") != NULL)
@@ -452,14 +453,14 @@ static void handle_request_about_bucket(domi_sim *sim, const domi_sim_message *r
                                    *rest != '\0' ? domi_sim_last_entry_of_subject(bucket, rest)
                                                  : find_entry_named_in_request(bucket, body));
     else if (text_behind_verb_in_subject(request, "CONSUMER.CREATE") != NULL)
-        handle_request_to_create_consumer(sim, request, bucket, body);
+        create_consumer_as_requested(sim, request, bucket, body);
     else
-        handle_request_for_consumer_info(sim, request, bucket, rest,
-                                         text_behind_verb_in_subject(request, "CONSUMER.DELETE") !=
-                                             NULL);
+        tell_or_delete_consumer_as_requested(
+            sim, request, bucket, rest,
+            text_behind_verb_in_subject(request, "CONSUMER.DELETE") != NULL);
 }
 
-void domi_sim_handle_request_of_api(domi_sim *sim, domi_sim_message *message)
+void domi_sim_dispatch_request_of_api(domi_sim *sim, domi_sim_message *message)
 {
     static const char *const verbs[] = {"STREAM.INFO",    "STREAM.DELETE",   "STREAM.MSG.GET",
                                         "DIRECT.GET",     "CONSUMER.CREATE", "CONSUMER.INFO",
@@ -471,9 +472,9 @@ void domi_sim_handle_request_of_api(domi_sim *sim, domi_sim_message *message)
     for (size_t i = 0; i < sizeof verbs / sizeof verbs[0] && text == NULL; i++)
         text = text_behind_verb_in_subject(message, verbs[i]);
     if (stream != NULL)
-        handle_request_to_create_stream(sim, message, stream, body);
+        create_bucket_as_requested(sim, message, stream, body);
     else if (text != NULL)
-        handle_request_about_bucket(sim, message, text, body);
+        dispatch_request_about_bucket(sim, message, text, body);
     else
         refuse_request_of_api(sim, message, BAD_REQUEST);
     json_decref(body);

@@ -24,25 +24,26 @@ static bool may_change_key_of_bucket(domi_sim *sim, const domi_sim_bucket *bucke
                              "Nats-Expected-Last-Subject-Sequence", &value) > 0 &&
         strtoull(value, NULL, 10) != sequence) {
         (void)snprintf(text, sizeof text, "wrong last sequence: %" PRIu64, sequence);
-        domi_sim_reply_with_error(sim, message, 400, WRONG_SEQUENCE, text);
+        domi_sim_reply_to_request_with_error(sim, message, 400, WRONG_SEQUENCE, text);
         return false;
     }
     if (bucket->value_max != 0 && domi_sim_message_size(message) > bucket->value_max) {
-        domi_sim_reply_with_error(sim, message, 400, TOO_LARGE,
-                                  "message size exceeds maximum allowed");
+        domi_sim_reply_to_request_with_error(sim, message, 400, TOO_LARGE,
+                                             "message size exceeds maximum allowed");
         return false;
     }
     if (bucket->count >= DOMUS_TESTKIT_ENTRIES_MAX ||
         (bucket->bytes_max != 0 &&
          bucket->bytes + domi_sim_size_of_entry(message) > bucket->bytes_max)) {
-        domi_sim_reply_with_error(sim, message, 503, STORE_FAILED, "maximum bytes exceeded");
+        domi_sim_reply_to_request_with_error(sim, message, 503, STORE_FAILED,
+                                             "maximum bytes exceeded");
         return false;
     }
     return true;
 }
 
-void domi_sim_handle_change_of_key(domi_sim *sim, domi_sim_bucket *bucket,
-                                   domi_sim_message *message)
+void domi_sim_store_put_or_removal_of_key(domi_sim *sim, domi_sim_bucket *bucket,
+                                          domi_sim_message *message)
 {
     const char *value;
     char json[160];
@@ -63,7 +64,7 @@ void domi_sim_handle_change_of_key(domi_sim *sim, domi_sim_bucket *bucket,
                                entry->sequence);
     (void)snprintf(json, sizeof json, "{\"stream\":\"%s\",\"seq\":%" PRIu64 "}", bucket->stream,
                    entry->sequence);
-    domi_sim_reply_with_text(sim, message, json);
+    domi_sim_reply_to_request_with_text(sim, message, json);
     for (domi_sim_consumer *at = bucket->consumers; at != NULL; at = at->next)
         domi_sim_send_entries_of_consumer(sim, bucket, at);
 }

@@ -82,20 +82,21 @@ void domi_sim_trim_entries_of_subject(domi_sim_bucket *bucket, const char *subje
 void domi_sim_remove_expired_entries(domi_sim *sim, domi_sim_bucket *bucket);
 void domi_sim_bucket_free(domi_sim_bucket *bucket);
 /* Handle a request to change a key of a bucket. */
-void domi_sim_handle_change_of_key(domi_sim *sim, domi_sim_bucket *bucket,
-                                   domi_sim_message *message);
+void domi_sim_store_put_or_removal_of_key(domi_sim *sim, domi_sim_bucket *bucket,
+                                          domi_sim_message *message);
 
 /* Answer a request for the buckets, unless it has no reply subject. */
-void domi_sim_reply_with_parts(domi_sim *sim, const domi_sim_message *request,
-                               const domi_sim_parts *parts);
-void domi_sim_reply_with_text(domi_sim *sim, const domi_sim_message *request, const char *text);
-void domi_sim_reply_with_error(domi_sim *sim, const domi_sim_message *request, uint32_t status,
-                               uint32_t number, const char *text);
+void domi_sim_reply_to_request_with_parts(domi_sim *sim, const domi_sim_message *request,
+                                          const domi_sim_parts *parts);
+void domi_sim_reply_to_request_with_text(domi_sim *sim, const domi_sim_message *request,
+                                         const char *text);
+void domi_sim_reply_to_request_with_error(domi_sim *sim, const domi_sim_message *request,
+                                          uint32_t status, uint32_t number, const char *text);
 /* Send a message from the server that leads the buckets. `message` is consumed. */
-void domi_sim_send_message_of_leader(domi_sim *sim, domi_sim_message *message);
+void domi_sim_send_or_lose_message_of_leader(domi_sim *sim, domi_sim_message *message);
 
 /* Handle a request of JetStream's API (store_api.c). */
-void domi_sim_handle_request_of_api(domi_sim *sim, domi_sim_message *message);
+void domi_sim_dispatch_request_of_api(domi_sim *sim, domi_sim_message *message);
 
 /* Send the entries that a consumer owes to its subscriber (store_watch.c). */
 void domi_sim_send_entries_of_consumer(domi_sim *sim, domi_sim_bucket *bucket,

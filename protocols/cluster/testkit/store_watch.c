@@ -53,7 +53,7 @@ static void push_entry_to_subscriber(domi_sim *sim, const domi_sim_bucket *bucke
     if (message == NULL)
         sim->failed = -ENOMEM;
     else
-        domi_sim_send_message_of_leader(sim, message);
+        domi_sim_send_or_lose_message_of_leader(sim, message);
 }
 
 /* Returns whether anybody has subscribed to a consumer's subject. */
@@ -105,12 +105,12 @@ static void send_heartbeat_of_consumer(domi_sim *sim, domi_sim_consumer *consume
     if (message == NULL)
         sim->failed = -ENOMEM;
     else
-        domi_sim_send_message_of_leader(sim, message);
+        domi_sim_send_or_lose_message_of_leader(sim, message);
 }
 
 /* Do everything that is due for a consumer. Returns false if the consumer ends. */
-static bool send_what_consumer_owes(domi_sim *sim, domi_sim_bucket *bucket,
-                                    domi_sim_consumer *consumer)
+static bool send_due_entries_and_heartbeat(domi_sim *sim, domi_sim_bucket *bucket,
+                                           domi_sim_consumer *consumer)
 {
     domi_sim_send_entries_of_consumer(sim, bucket, consumer);
     if (!has_consumer_a_subscriber(sim, consumer))
@@ -131,12 +131,12 @@ static uint64_t find_due_time_of_consumer(const domi_sim *sim, domi_sim_consumer
     return consumer->inactive_ns != 0 ? consumer->heard_ns + consumer->inactive_ns : DOMI_SIM_NEVER;
 }
 
-void domi_sim_store_serve_consumers(domi_sim *sim)
+void domi_sim_store_send_due_of_consumers(domi_sim *sim)
 {
     for (domi_sim_bucket *bucket = sim->store.buckets; bucket != NULL; bucket = bucket->next) {
         for (domi_sim_consumer **link = &bucket->consumers; *link != NULL;) {
             domi_sim_consumer *at = *link;
-            if (send_what_consumer_owes(sim, bucket, at)) {
+            if (send_due_entries_and_heartbeat(sim, bucket, at)) {
                 link = &at->next;
                 continue;
             }

@@ -142,7 +142,7 @@ static const char *read_line_of_part_head(findings *told, char *line, size_t siz
 
 /* Return a text of the part's head for an event, and write a zero behind it: the line end there
  * leaves room for the zero. */
-static const char *text_with_zero_behind_it(const text *is, uint32_t *ret_size)
+static const char *put_zero_behind_text_of_head(const text *is, uint32_t *ret_size)
 {
     *ret_size = (uint32_t)is->size;
     if (is->at == NULL)
@@ -175,9 +175,9 @@ int domi_multipart_read_head_of_part(domus_http_multipart *form,
     if (filename->at != NULL && filename->size > form->limits.filename_max)
         return domi_multipart_fail_parser(form, -EMSGSIZE, "a file name is too long");
     ret_event->kind = DOMUS_HTTP_PART;
-    ret_event->name = text_with_zero_behind_it(&told.name, &ret_event->name_size);
-    ret_event->filename = text_with_zero_behind_it(filename, &ret_event->filename_size);
-    ret_event->type = text_with_zero_behind_it(&told.type, &ret_event->type_size);
+    ret_event->name = put_zero_behind_text_of_head(&told.name, &ret_event->name_size);
+    ret_event->filename = put_zero_behind_text_of_head(filename, &ret_event->filename_size);
+    ret_event->type = put_zero_behind_text_of_head(&told.type, &ret_event->type_size);
     if (ret_event->type == NULL)
         ret_event->type = "";
     return 0;

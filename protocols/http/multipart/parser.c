@@ -24,8 +24,8 @@ static size_t count_delimiter_bytes(const domus_http_multipart *form, uint32_t f
 
 /* Handle bytes that belong to no delimiter: those of a part become an event, those before the first
  * boundary are counted. Returns 0; a negative errno. */
-static int emit_bytes_of_part(domus_http_multipart *form, const char *bytes, size_t size,
-                              domus_http_multipart_event *event)
+static int make_event_of_part_bytes(domus_http_multipart *form, const char *bytes, size_t size,
+                                    domus_http_multipart_event *event)
 {
     if (form->phase == DOMI_MULTIPART_BEFORE) {
         if (size > DOMUS_HTTP_MULTIPART_EDGE_MAX - form->edge)
@@ -54,8 +54,8 @@ static void end_part_at_delimiter(domus_http_multipart *form, domus_http_multipa
 
 /* Match further bytes with a delimiter that has begun. Returns the bytes used, or a negative errno.
  * If it turns out to be no delimiter, the bytes that were held back for it become an event. */
-static int64_t match_further_bytes_of_delimiter(domus_http_multipart *form, const char *bytes,
-                                                size_t size, domus_http_multipart_event *event)
+static int64_t continue_to_match_delimiter(domus_http_multipart *form, const char *bytes,
+                                           size_t size, domus_http_multipart_event *event)
 {
     size_t more = count_delimiter_bytes(form, form->matched, bytes, size);
     uint32_t held = form->matched + (uint32_t)more;
@@ -67,7 +67,8 @@ static int64_t match_further_bytes_of_delimiter(domus_http_multipart *form, cons
         form->matched = held;
     } else {
         form->matched = form->assumed = 0;
-        int error = emit_bytes_of_part(form, form->delimiter + assumed, held - assumed, event);
+        int error =
+            make_event_of_part_bytes(form, form->delimiter + assumed, held - assumed, event);
         if (error != 0)
             return error;
     }
@@ -100,11 +101,11 @@ static int64_t parse_bytes_of_part_body(domus_http_multipart *form, const char *
         /* the line does not begin with the delimiter, so nothing has matched */
         form->matched = form->assumed = 0;
     if (form->matched != 0)
-        return match_further_bytes_of_delimiter(form, bytes, size, event);
+        return continue_to_match_delimiter(form, bytes, size, event);
     size_t plain = find_delimiter(form, bytes, size);
     if (plain == 0)
-        return match_further_bytes_of_delimiter(form, bytes, size, event);
-    int error = emit_bytes_of_part(form, bytes, plain, event);
+        return continue_to_match_delimiter(form, bytes, size, event);
+    int error = make_event_of_part_bytes(form, bytes, plain, event);
     return error != 0 ? error : (int64_t)plain;
 }
 
@@ -190,7 +191,7 @@ static int64_t parse_line_of_part_head(domus_http_multipart *form, const char *b
 
 /* --- the whole form --------------------------------------------------------------------------- */
 
-static int64_t skip_bytes_after_form(domus_http_multipart *form, size_t size)
+static int64_t count_and_skip_bytes_after_form(domus_http_multipart *form, size_t size)
 {
     if (size > DOMUS_HTTP_MULTIPART_EDGE_MAX - form->edge)
         return domi_multipart_fail_parser(form, -EMSGSIZE, "too much behind the last boundary");
@@ -198,8 +199,8 @@ static int64_t skip_bytes_after_form(domus_http_multipart *form, size_t size)
     return (int64_t)size;
 }
 
-static int64_t parse_bytes_by_phase(domus_http_multipart *form, const char *bytes, size_t size,
-                                    domus_http_multipart_event *event)
+static int64_t parse_next_bytes_by_phase_of_form(domus_http_multipart *form, const char *bytes,
+                                                 size_t size, domus_http_multipart_event *event)
 {
     switch (form->phase) {
     case DOMI_MULTIPART_BEHIND:
@@ -207,7 +208,7 @@ static int64_t parse_bytes_by_phase(domus_http_multipart *form, const char *byte
     case DOMI_MULTIPART_IN_HEAD:
         return parse_line_of_part_head(form, bytes, size, event);
     case DOMI_MULTIPART_AFTER:
-        return skip_bytes_after_form(form, size);
+        return count_and_skip_bytes_after_form(form, size);
     default:
         return parse_bytes_of_part_body(form, bytes, size, event);
     }
@@ -229,7 +230,8 @@ int64_t domus_http_multipart_next(domus_http_multipart *form, const char *bytes,
     /* A step that only gives up bytes which were held back before the first boundary produces no
      * event and uses no byte of the piece, so it is repeated. */
     do
-        used = parse_bytes_by_phase(form, bytes, size < left ? size : (size_t)left, ret_event);
+        used = parse_next_bytes_by_phase_of_form(form, bytes, size < left ? size : (size_t)left,
+                                                 ret_event);
     while (used == 0 && ret_event->kind == DOMUS_HTTP_NOTHING);
     if (used > 0)
         form->whole += (uint64_t)used;

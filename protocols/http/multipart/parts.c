@@ -13,11 +13,11 @@
 static int count_bytes_of_form_fields(domus_http_upload *upload, uint64_t size)
 {
     if (size > upload->options.fields_max - upload->fields)
-        return domi_upload_fail(upload, -EMSGSIZE, "the fields are too large");
+        return domi_upload_set_error(upload, -EMSGSIZE, "the fields are too large");
     int error =
         domus_budget_charge(upload->options.memory, &upload->charged_memory, upload->fields + size);
     if (error != 0)
-        return domi_upload_fail(upload, error, "");
+        return domi_upload_set_error(upload, error, "");
     upload->fields += size;
     return 0;
 }
@@ -55,11 +55,11 @@ int domi_upload_add_part(domus_http_upload *upload, const domus_http_multipart_e
         return error;
     if (event->filename != NULL && upload->options.take == NULL &&
         upload->options.directory == NULL)
-        return domi_upload_fail(upload, -EPROTO, "a file is not taken here");
+        return domi_upload_set_error(upload, -EPROTO, "a file is not taken here");
     domi_upload_part *part =
         make_room_for_part_of_upload(upload) ? malloc(sizeof(domi_upload_part) + texts) : NULL;
     if (part == NULL)
-        return domi_upload_fail(upload, -ENOMEM, "");
+        return domi_upload_set_error(upload, -ENOMEM, "");
     *part = (domi_upload_part){.value.size_max = upload->options.field_max};
     char *at = copy_text_and_zero(part->texts, event->name, event->name_size, &part->seen.name);
     at = copy_text_and_zero(at, event->type, event->type_size, &part->seen.type);
@@ -76,13 +76,13 @@ int domi_upload_append_to_field(domus_http_upload *upload, const char *bytes, si
     domi_upload_part *part = domi_upload_newest_part(upload);
 
     if (size > upload->options.field_max - part->seen.size)
-        return domi_upload_fail(upload, -EMSGSIZE, "a field is too large");
+        return domi_upload_set_error(upload, -EMSGSIZE, "a field is too large");
     int error = count_bytes_of_form_fields(upload, size);
     if (error != 0)
         return error;
     error = domus_append(&part->value, bytes, size);
     if (error != 0)
-        return domi_upload_fail(upload, error, "");
+        return domi_upload_set_error(upload, error, "");
     part->seen.size += size;
     return 0;
 }
@@ -92,7 +92,7 @@ int domi_upload_end_field(domus_http_upload *upload)
     domi_upload_part *part = domi_upload_newest_part(upload);
     int error = domus_append_end(&part->value, &part->seen.value);
 
-    return error != 0 ? domi_upload_fail(upload, error, "") : 0;
+    return error != 0 ? domi_upload_set_error(upload, error, "") : 0;
 }
 
 int domi_upload_count_file_bytes(domus_http_upload *upload, size_t size)
@@ -101,12 +101,12 @@ int domi_upload_count_file_bytes(domus_http_upload *upload, size_t size)
     bool is_on_disk = upload->options.take == NULL;
 
     if (part->size == 0 && upload->files++ == upload->options.files_max)
-        return domi_upload_fail(upload, -EMSGSIZE, "there are too many files");
+        return domi_upload_set_error(upload, -EMSGSIZE, "there are too many files");
     int error = is_on_disk ? domus_budget_charge(upload->options.disk, &upload->charged_disk,
                                                  upload->written + size)
                            : 0;
     if (error != 0)
-        return domi_upload_fail(upload, error, "");
+        return domi_upload_set_error(upload, error, "");
     upload->written += is_on_disk ? size : 0;
     part->size += size;
     return 0;

@@ -92,10 +92,11 @@ const char *domus_http_upload_wrong(const domus_http_upload *upload)
 
 /* Record that the upload has begun to wait for an answer, or the error because of which it could
  * not. Returns whether it waits. */
-static bool record_wait_of_upload(domus_http_upload *upload, domi_upload_wait wait, int result)
+static bool store_wait_or_error_of_upload(domus_http_upload *upload, domi_upload_wait wait,
+                                          int result)
 {
     if (result < 0)
-        (void)domi_upload_fail(upload, result, "");
+        (void)domi_upload_set_error(upload, result, "");
     else
         upload->wait = wait;
     return result >= 0;
@@ -107,12 +108,12 @@ static bool ask_for_piece_of_body(domus_stack *stack, domus_http_upload *upload,
     domus_slice_free(upload->piece);
     upload->piece = (domus_slice){NULL, 0, 0};
     upload->at = 0;
-    return record_wait_of_upload(upload, DOMI_UPLOAD_FOR_PIECE,
-                                 domus_body_read(stack, upload->body, then));
+    return store_wait_or_error_of_upload(upload, DOMI_UPLOAD_FOR_PIECE,
+                                         domus_body_read(stack, upload->body, then));
 }
 
-static bool write_pending_bytes_to_file(domus_stack *stack, domus_http_upload *upload,
-                                        domus_resumed *then)
+static bool begin_write_of_pending_bytes(domus_stack *stack, domus_http_upload *upload,
+                                         domus_resumed *then)
 {
     const domus_http_upload_part *part = &domi_upload_newest_part(upload)->seen;
     domus_slice bytes = upload->pending;
@@ -121,21 +122,21 @@ static bool write_pending_bytes_to_file(domus_stack *stack, domus_http_upload *u
     upload->writing = bytes.size;
     if (result >= 0) /* the write has begun, so it owns the bytes */
         upload->pending = (domus_slice){NULL, 0, 0};
-    return record_wait_of_upload(upload, DOMI_UPLOAD_FOR_WRITE, result);
+    return store_wait_or_error_of_upload(upload, DOMI_UPLOAD_FOR_WRITE, result);
 }
 
 static bool open_file_for_upload(domus_stack *stack, domus_http_upload *upload, domus_resumed *then)
 {
     const uint32_t flags = DOMUS_FILE_READ | DOMUS_FILE_WRITE | DOMUS_FILE_UNNAMED;
 
-    return record_wait_of_upload(
+    return store_wait_or_error_of_upload(
         upload, DOMI_UPLOAD_FOR_FILE,
         domus_file_open(stack, upload->options.directory, ".", flags, upload->options.mode, then));
 }
 
 /* Handle the answer of a read of the body: its next piece, or its end. */
-static int handle_piece_of_body(domus_stack *stack, domus_http_upload *upload,
-                                const domus_answer *answer)
+static int take_piece_of_body_for_upload(domus_stack *stack, domus_http_upload *upload,
+                                         const domus_answer *answer)
 {
     upload->is_last = true;
     if (answer->type != &domus_piece_type)
@@ -149,8 +150,8 @@ static int handle_piece_of_body(domus_stack *stack, domus_http_upload *upload,
     return 0;
 }
 
-static int handle_opened_file_of_upload(domus_stack *stack, domus_http_upload *upload,
-                                        const domus_answer *answer)
+static int take_opened_file_for_newest_part(domus_stack *stack, domus_http_upload *upload,
+                                            const domus_answer *answer)
 {
     domus_file *file = *(domus_file *const *)answer->payload;
     int error = domus_take_answer(stack, answer);
@@ -160,7 +161,8 @@ static int handle_opened_file_of_upload(domus_stack *stack, domus_http_upload *u
     return error;
 }
 
-static int handle_written_bytes_of_file(const domus_http_upload *upload, const domus_answer *answer)
+static int check_that_all_bytes_were_written(const domus_http_upload *upload,
+                                             const domus_answer *answer)
 {
     const domus_file_written *written = answer->payload;
 
@@ -170,31 +172,32 @@ static int handle_written_bytes_of_file(const domus_http_upload *upload, const d
 }
 
 /* Handle the answer for which the upload has waited. */
-static void handle_answer_to_wait(domus_stack *stack, domus_http_upload *upload,
-                                  const domus_answer *answer)
+static void end_wait_of_upload_with_answer(domus_stack *stack, domus_http_upload *upload,
+                                           const domus_answer *answer)
 {
     domi_upload_wait wait = upload->wait;
     int error = answer->error;
 
     upload->wait = DOMI_UPLOAD_FOR_NOTHING;
     if (error == 0 && wait == DOMI_UPLOAD_FOR_PIECE)
-        error = handle_piece_of_body(stack, upload, answer);
+        error = take_piece_of_body_for_upload(stack, upload, answer);
     else if (error == 0 && wait == DOMI_UPLOAD_FOR_FILE)
-        error = handle_opened_file_of_upload(stack, upload, answer);
+        error = take_opened_file_for_newest_part(stack, upload, answer);
     else if (error == 0 && wait == DOMI_UPLOAD_FOR_WRITE)
-        error = handle_written_bytes_of_file(upload, answer);
+        error = check_that_all_bytes_were_written(upload, answer);
     if (error == -EMFILE || error == -ENFILE)
         error = -EBUSY;
     if (error != 0)
-        (void)domi_upload_fail(upload, error, "");
+        (void)domi_upload_set_error(upload, error, "");
 }
 
 /* --- events ----------------------------------------------------------------------------------- */
 
 /* Make a slice of the bytes of a parser's event: a part of the current piece, or a copy of bytes
  * that the parser has held back. Returns 0; -ENOMEM. */
-static int slice_bytes_of_event(const domus_http_upload *upload,
-                                const domus_http_multipart_event *event, domus_slice *ret_slice)
+static int share_or_copy_bytes_of_event(const domus_http_upload *upload,
+                                        const domus_http_multipart_event *event,
+                                        domus_slice *ret_slice)
 {
     const char *data = domus_slice_data(upload->piece);
     domus_slice part = upload->piece;
@@ -217,22 +220,23 @@ static bool hand_bytes_to_user(domus_stack *stack, domus_http_upload *upload, do
 
     if (result == 0)
         return false;
-    return record_wait_of_upload(upload, DOMI_UPLOAD_FOR_TAKER, result);
+    return store_wait_or_error_of_upload(upload, DOMI_UPLOAD_FOR_TAKER, result);
 }
 
 /* Pass bytes of an uploaded file to the user's function, or write them to a file on disk. Returns
  * whether the upload waits now. */
-static bool handle_bytes_of_file(domus_stack *stack, domus_http_upload *upload,
-                                 const domus_http_multipart_event *event, domus_resumed *then)
+static bool give_file_bytes_to_user_or_disk(domus_stack *stack, domus_http_upload *upload,
+                                            const domus_http_multipart_event *event,
+                                            domus_resumed *then)
 {
     domus_slice bytes;
     int error = domi_upload_count_file_bytes(upload, event->size);
 
     if (error != 0)
         return false;
-    error = slice_bytes_of_event(upload, event, &bytes);
+    error = share_or_copy_bytes_of_event(upload, event, &bytes);
     if (error != 0) {
-        (void)domi_upload_fail(upload, error, "");
+        (void)domi_upload_set_error(upload, error, "");
         return false;
     }
     if (upload->options.take != NULL)
@@ -240,12 +244,13 @@ static bool handle_bytes_of_file(domus_stack *stack, domus_http_upload *upload,
     upload->pending = bytes;
     return domi_upload_newest_part(upload)->seen.file == NULL
                ? open_file_for_upload(stack, upload, then)
-               : write_pending_bytes_to_file(stack, upload, then);
+               : begin_write_of_pending_bytes(stack, upload, then);
 }
 
 /* Handle an event of the parser. Returns whether the upload waits now. */
-static bool handle_event_of_parser(domus_stack *stack, domus_http_upload *upload,
-                                   const domus_http_multipart_event *event, domus_resumed *then)
+static bool update_upload_by_parser_event(domus_stack *stack, domus_http_upload *upload,
+                                          const domus_http_multipart_event *event,
+                                          domus_resumed *then)
 {
     bool is_file = upload->count != 0 && domi_upload_newest_part(upload)->seen.filename != NULL;
 
@@ -255,7 +260,7 @@ static bool handle_event_of_parser(domus_stack *stack, domus_http_upload *upload
         return false;
     case DOMUS_HTTP_BYTES:
         if (is_file)
-            return handle_bytes_of_file(stack, upload, event, then);
+            return give_file_bytes_to_user_or_disk(stack, upload, event, then);
         (void)domi_upload_append_to_field(upload, event->bytes, event->size);
         return false;
     case DOMUS_HTTP_PART_END:
@@ -270,12 +275,12 @@ static bool handle_event_of_parser(domus_stack *stack, domus_http_upload *upload
 }
 
 /* Finish the upload when the end of the body has come. */
-static void finish_upload_at_end_of_body(domus_http_upload *upload)
+static void check_that_form_is_complete(domus_http_upload *upload)
 {
     int error = domus_http_multipart_end(upload->form);
 
     if (error != 0)
-        (void)domi_upload_fail(upload, error, domus_http_multipart_wrong(upload->form));
+        (void)domi_upload_set_error(upload, error, domus_http_multipart_wrong(upload->form));
 }
 
 bool domus_http_upload_goes_on(domus_stack *stack, domus_http_upload *upload,
@@ -285,25 +290,26 @@ bool domus_http_upload_goes_on(domus_stack *stack, domus_http_upload *upload,
     bool waits = false;
 
     if (upload->wait != DOMI_UPLOAD_FOR_NOTHING)
-        handle_answer_to_wait(stack, upload, answer);
+        end_wait_of_upload_with_answer(stack, upload, answer);
     if (upload->error == 0 && upload->pending.size != 0)
-        waits = write_pending_bytes_to_file(stack, upload, then);
+        waits = begin_write_of_pending_bytes(stack, upload, then);
     while (!waits && upload->error == 0) {
         if (upload->at == upload->piece.size) {
             if (!upload->is_last)
                 return ask_for_piece_of_body(stack, upload, then);
-            finish_upload_at_end_of_body(upload);
+            check_that_form_is_complete(upload);
             return false;
         }
         int64_t used =
             domus_http_multipart_next(upload->form, domus_slice_data(upload->piece) + upload->at,
                                       upload->piece.size - upload->at, &event);
         if (used < 0) {
-            (void)domi_upload_fail(upload, (int)used, domus_http_multipart_wrong(upload->form));
+            (void)domi_upload_set_error(upload, (int)used,
+                                        domus_http_multipart_wrong(upload->form));
             break;
         }
         upload->at += (uint32_t)used;
-        waits = handle_event_of_parser(stack, upload, &event, then);
+        waits = update_upload_by_parser_event(stack, upload, &event, then);
     }
     return waits;
 }

@@ -44,7 +44,7 @@ struct domus_http_upload {
 };
 
 /* Fail the upload, with a text that tells the reason. Returns the error. */
-static inline int domi_upload_fail(domus_http_upload *upload, int error, const char *wrong)
+static inline int domi_upload_set_error(domus_http_upload *upload, int error, const char *wrong)
 {
     upload->error = error;
     upload->wrong = wrong;

@@ -85,8 +85,8 @@ int domus_http_session_clear(domus_appender *fields, const domus_http_session_co
 
 /* Write the purpose for which a cookie's value is signed, so that the value of one cookie is not
  * valid for another cookie. */
-static void write_purpose_of_cookie(const domus_http_session_cookie *cookie,
-                                    char purpose[PURPOSE_ROOM])
+static void write_purpose_of_signing_for_cookie(const domus_http_session_cookie *cookie,
+                                                char purpose[PURPOSE_ROOM])
 {
     (void)snprintf(purpose, PURPOSE_ROOM, PURPOSE "%s", cookie->name);
 }
@@ -107,7 +107,7 @@ int domus_http_session_seal(domus_appender *fields, const domus_http_session_coo
         return -EMSGSIZE;
     if (now < 0 || now > INT64_MAX - made.lifetime_s)
         return -EINVAL;
-    write_purpose_of_cookie(&made, purpose);
+    write_purpose_of_signing_for_cookie(&made, purpose);
     error = domus_http_sign(keys, purpose, now + made.lifetime_s, value, size, &text);
     if (error != 0)
         return error;
@@ -133,7 +133,7 @@ int64_t domus_http_session_unseal(domus_slice fields, const domus_http_session_c
         return error;
     if (!domus_http_cookie(fields, made.name, &sealed))
         return -ENOENT;
-    write_purpose_of_cookie(&made, purpose);
+    write_purpose_of_signing_for_cookie(&made, purpose);
     return domus_http_unsign(keys, purpose, now, domus_slice_data(sealed), sealed.size, to, room);
 }
 

@@ -18,8 +18,8 @@
 
 static_assert(DOMI_HTTP_64_SIZE(NAME_MAC_BYTES) == DOMUS_HTTP_KEY_NAME_BYTES, "its size");
 
-__attribute__((format(printf, 3, 4))) static void write_words_of_error(char *words, size_t size,
-                                                                       const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void
+format_words_of_error_if_wanted(char *words, size_t size, const char *format, ...)
 {
     va_list arguments;
 
@@ -110,7 +110,7 @@ static bool does_word_begin_with(const char *text, size_t size, const char *begi
 }
 
 /* Add the key that a word of the text describes to the ring. Returns as domus_http_keys_add(). */
-static int add_key_in_word(domus_http_keys *ring, const char *word, size_t size)
+static int decode_key_in_word_and_add_it(domus_http_keys *ring, const char *word, size_t size)
 {
     unsigned char bytes[DOMUS_HTTP_KEY_MOST];
     int64_t decoded = -EINVAL;
@@ -143,13 +143,14 @@ static size_t find_end_of_word(const char *text, size_t size, bool is_comment)
 static void write_error_about_key(char *words, size_t words_size, uint32_t number, int error)
 {
     if (error == -ENOBUFS)
-        write_words_of_error(words, words_size, "more than %u keys", DOMUS_HTTP_KEYS_MAX);
+        format_words_of_error_if_wanted(words, words_size, "more than %u keys",
+                                        DOMUS_HTTP_KEYS_MAX);
     else if (error == -EEXIST)
-        write_words_of_error(words, words_size, "key %u is there already", number);
+        format_words_of_error_if_wanted(words, words_size, "key %u is there already", number);
     else
-        write_words_of_error(words, words_size,
-                             "key %u is not \"hex:\" or \"base64:\" and %u to %u bytes", number,
-                             DOMUS_HTTP_KEY_LEAST, DOMUS_HTTP_KEY_MOST);
+        format_words_of_error_if_wanted(words, words_size,
+                                        "key %u is not \"hex:\" or \"base64:\" and %u to %u bytes",
+                                        number, DOMUS_HTTP_KEY_LEAST, DOMUS_HTTP_KEY_MOST);
 }
 
 static int parse_keys_of_text(const char *text, size_t size, domus_http_keys *ring, char *words,
@@ -159,7 +160,8 @@ static int parse_keys_of_text(const char *text, size_t size, domus_http_keys *ri
         bool begins_line = at == 0 || text[at - 1] == '\n';
         bool is_comment = begins_line && text[at] == '#';
         size_t end = find_end_of_word(text + at, size - at, is_comment);
-        int error = is_comment || end == 0 ? 0 : add_key_in_word(ring, text + at, end);
+        int error =
+            is_comment || end == 0 ? 0 : decode_key_in_word_and_add_it(ring, text + at, end);
         if (error != 0) {
             write_error_about_key(words, words_size, ring->count + 1, error);
             return error;
@@ -167,7 +169,7 @@ static int parse_keys_of_text(const char *text, size_t size, domus_http_keys *ri
         at += end + 1;
     }
     if (ring->count == 0)
-        write_words_of_error(words, words_size, "no key");
+        format_words_of_error_if_wanted(words, words_size, "no key");
     return ring->count == 0 ? -EINVAL : 0;
 }
 
@@ -188,7 +190,8 @@ int domus_http_keys_parse(const char *text, size_t size, domus_http_keys *ring, 
     domus_http_keys made = {.count = 0};
 
     if (size > DOMUS_HTTP_KEYS_TEXT_MAX) {
-        write_words_of_error(words, words_size, "more than %u bytes", DOMUS_HTTP_KEYS_TEXT_MAX);
+        format_words_of_error_if_wanted(words, words_size, "more than %u bytes",
+                                        DOMUS_HTTP_KEYS_TEXT_MAX);
         return -EMSGSIZE;
     }
     int error = parse_keys_of_text(text, size, &made, words, words_size);
@@ -207,7 +210,7 @@ static int check_permissions_of_key_file(int fd, char *words, size_t words_size)
 
     if (fstat(fd, &status) != 0) {
         int error = -errno;
-        write_words_of_error(words, words_size, "%s", strerror(-error));
+        format_words_of_error_if_wanted(words, words_size, "%s", strerror(-error));
         return error;
     }
     const char *wrong = !S_ISREG(status.st_mode)      ? "it is no regular file"
@@ -216,7 +219,7 @@ static int check_permissions_of_key_file(int fd, char *words, size_t words_size)
                             ? "it belongs to somebody else"
                             : NULL;
     if (wrong != NULL)
-        write_words_of_error(words, words_size, "%s", wrong);
+        format_words_of_error_if_wanted(words, words_size, "%s", wrong);
     return wrong != NULL ? -EPERM : 0;
 }
 
@@ -241,14 +244,14 @@ int domus_http_keys_read(const char *path, domus_http_keys *ring, char *words, s
 
     if (fd < 0) {
         int error = -errno;
-        write_words_of_error(words, words_size, "%s", strerror(-error));
+        format_words_of_error_if_wanted(words, words_size, "%s", strerror(-error));
         return error;
     }
     int error = check_permissions_of_key_file(fd, words, words_size);
     if (error == 0) {
         ssize_t size = read_bytes_of_key_file(fd, text, sizeof text);
         if (size < 0)
-            write_words_of_error(words, words_size, "%s", strerror((int)-size));
+            format_words_of_error_if_wanted(words, words_size, "%s", strerror((int)-size));
         error = size < 0 ? (int)size
                          : domus_http_keys_parse(text, (size_t)size, ring, words, words_size);
         explicit_bzero(text, sizeof text);

@@ -119,8 +119,8 @@ static bool split_signed_value(const char *text, size_t size, parts *ret_parts)
 }
 
 /* Returns whether a key of the ring, the one that the value names, has signed the value. */
-static bool is_value_signed_by_ring(const domus_http_keys *ring, const char *purpose,
-                                    const parts *is)
+static bool is_value_signed_by_key_it_names(const domus_http_keys *ring, const char *purpose,
+                                            const parts *is)
 {
     char mac[MAC_64];
 
@@ -142,7 +142,7 @@ int64_t domus_http_unsign(const domus_http_keys *ring, const char *purpose, int6
     parts is;
 
     if (!is_valid_purpose(purpose) || !split_signed_value(text, text_size, &is) ||
-        !is_value_signed_by_ring(ring, purpose, &is))
+        !is_value_signed_by_key_it_names(ring, purpose, &is))
         return -EBADMSG;
     if (is.expires != DOMUS_HTTP_NEVER && now >= is.expires)
         return -EKEYEXPIRED;

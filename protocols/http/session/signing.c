@@ -75,7 +75,7 @@ int64_t domi_http_base64url_decode(void *to_, const char *text, size_t size)
 
 static_assert(DOMI_HTTP_MAC_BYTES == SHA256_DIGEST_SIZE, "its size");
 
-static void add_word_to_mac(struct hmac_sha256_ctx *context, const char *word)
+static void add_word_with_its_zero_to_mac(struct hmac_sha256_ctx *context, const char *word)
 {
     hmac_sha256_update(context, strlen(word) + 1, (const uint8_t *)word);
 }
@@ -86,8 +86,8 @@ void domi_http_make_mac(const domus_http_key *key, const domi_http_mac_text *tex
     struct hmac_sha256_ctx context;
 
     hmac_sha256_set_key(&context, key->size, key->bytes);
-    add_word_to_mac(&context, text->kind);
-    add_word_to_mac(&context, text->purpose);
+    add_word_with_its_zero_to_mac(&context, text->kind);
+    add_word_with_its_zero_to_mac(&context, text->purpose);
     hmac_sha256_update(&context, text->size, text->bytes);
     hmac_sha256_digest(&context, DOMI_HTTP_MAC_BYTES, mac);
     explicit_bzero(&context, sizeof context);

@@ -57,7 +57,7 @@ static int remove_expired_sessions(domus_stack *stack, void *self, const void *p
 }
 
 /* Answer an ask with a session. The session's value is consumed. */
-static int answer_with_session(domus_stack *stack, const domus_http_session *made)
+static int reply_with_session_or_free_value(domus_stack *stack, const domus_http_session *made)
 {
     int error = domus_reply(stack, &domus_http_session_type, made);
 
@@ -66,7 +66,7 @@ static int answer_with_session(domus_stack *stack, const domus_http_session *mad
     return error;
 }
 
-static int begin_session_of_browser(domus_stack *stack, void *self, const void *payload)
+static int begin_session_and_reply_with_id(domus_stack *stack, void *self, const void *payload)
 {
     const domus_http_session *asked = payload;
     store *own = self;
@@ -85,7 +85,7 @@ static int begin_session_of_browser(domus_stack *stack, void *self, const void *
         return error;
     }
     set_timer_for_next_expiry(stack, own, domus_http_sessions_sweep(own->sessions, now_ns, 0));
-    return answer_with_session(stack, &made);
+    return reply_with_session_or_free_value(stack, &made);
 }
 
 /* Answer an ask with a copy of the value that the table has for the session's id. */
@@ -96,17 +96,17 @@ static int answer_with_value_of_session(domus_stack *stack, store *own, domus_ht
 
     if (error == 0)
         error = domus_slice_keep(value, &made.value);
-    return error != 0 ? error : answer_with_session(stack, &made);
+    return error != 0 ? error : reply_with_session_or_free_value(stack, &made);
 }
 
-static int find_session_by_id(domus_stack *stack, void *self, const void *payload)
+static int reply_with_session_of_id(domus_stack *stack, void *self, const void *payload)
 {
     const domus_http_session *asked = payload;
 
     return answer_with_value_of_session(stack, self, (domus_http_session){.id = asked->id});
 }
 
-static int put_value_of_session(domus_stack *stack, void *self, const void *payload)
+static int store_copied_value_in_session(domus_stack *stack, void *self, const void *payload)
 {
     const domus_http_session *asked = payload;
     store *own = self;
@@ -120,10 +120,10 @@ static int put_value_of_session(domus_stack *stack, void *self, const void *payl
         domus_slice_free(value);
         return error;
     }
-    return answer_with_session(stack, &(const domus_http_session){.id = asked->id});
+    return reply_with_session_or_free_value(stack, &(const domus_http_session){.id = asked->id});
 }
 
-static int renew_session_id(domus_stack *stack, void *self, const void *payload)
+static int renew_id_and_reply_with_session(domus_stack *stack, void *self, const void *payload)
 {
     const domus_http_session *asked = payload;
     store *own = self;
@@ -133,17 +133,18 @@ static int renew_session_id(domus_stack *stack, void *self, const void *payload)
     return error != 0 ? error : answer_with_value_of_session(stack, own, made);
 }
 
-static int end_session_of_browser(domus_stack *stack, void *self, const void *payload)
+static int end_session_of_id_and_reply(domus_stack *stack, void *self, const void *payload)
 {
     const domus_http_session *asked = payload;
     store *own = self;
     int error = domus_http_sessions_end(own->sessions, domus_now_ns(stack), &asked->id);
 
     return error != 0 ? error
-                      : answer_with_session(stack, &(const domus_http_session){.id = asked->id});
+                      : reply_with_session_or_free_value(
+                            stack, &(const domus_http_session){.id = asked->id});
 }
 
-static void on_stop_session_store(domus_stack *stack, void *self)
+static void free_session_table_at_stop(domus_stack *stack, void *self)
 {
     store *own = self;
 
@@ -157,15 +158,15 @@ static const domus_behaviour behaviour = {
     .state_size = sizeof(store),
     .on =
         (const domus_on[]){
-            {.type = &domus_http_session_find_type, .handle = find_session_by_id},
-            {.type = &domus_http_session_put_type, .handle = put_value_of_session},
-            {.type = &domus_http_session_begin_type, .handle = begin_session_of_browser},
-            {.type = &domus_http_session_renew_type, .handle = renew_session_id},
-            {.type = &domus_http_session_end_type, .handle = end_session_of_browser},
+            {.type = &domus_http_session_find_type, .handle = reply_with_session_of_id},
+            {.type = &domus_http_session_put_type, .handle = store_copied_value_in_session},
+            {.type = &domus_http_session_begin_type, .handle = begin_session_and_reply_with_id},
+            {.type = &domus_http_session_renew_type, .handle = renew_id_and_reply_with_session},
+            {.type = &domus_http_session_end_type, .handle = end_session_of_id_and_reply},
             {.type = &sweep_type, .handle = remove_expired_sessions},
             {.type = NULL},
         },
-    .on_stop = on_stop_session_store,
+    .on_stop = free_session_table_at_stop,
 };
 
 int domus_http_sessions_spawn(domus_stack *stack, const domus_http_sessions_options *options,

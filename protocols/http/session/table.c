@@ -62,7 +62,7 @@ static void hash_id_of_session(const domus_http_session_id *id, uint8_t hash[SHA
 
 /* Find the pointer in a bucket that leads to the session with this hash, or at which such a session
  * would be linked. */
-static session **find_link_to_session(domus_http_sessions *sessions, const uint8_t *hash)
+static session **find_link_to_session_with_hash(domus_http_sessions *sessions, const uint8_t *hash)
 {
     uint32_t number;
 
@@ -88,7 +88,7 @@ static void add_session_as_newest(domus_http_sessions *sessions, session *one, u
     sessions->newest = one;
 }
 
-static uint64_t cost_of_session(domus_slice value)
+static uint64_t memory_cost_of_session_with_value(domus_slice value)
 {
     return value.size + (uint64_t)DOMUS_HTTP_SESSION_COST;
 }
@@ -101,7 +101,7 @@ static void remove_and_free_session(domus_http_sessions *sessions, session **pla
     *place = one->next;
     remove_from_order_of_use(sessions, one);
     sessions->count--;
-    sessions->bytes -= cost_of_session(one->value);
+    sessions->bytes -= memory_cost_of_session_with_value(one->value);
     domus_slice_free(one->value);
     explicit_bzero(one, sizeof *one);
     free(one);
@@ -121,13 +121,14 @@ static bool is_session_expired(const domus_http_sessions *sessions, const sessio
 
 /* Find a session that has not expired, and mark it as used now. Returns the pointer that leads to
  * it; NULL if there is none. */
-static session **find_and_use_session(domus_http_sessions *sessions, uint64_t now_ns,
-                                      const domus_http_session_id *id)
+static session **find_living_session_and_mark_as_used(domus_http_sessions *sessions,
+                                                      uint64_t now_ns,
+                                                      const domus_http_session_id *id)
 {
     uint8_t hash[SHA256_DIGEST_SIZE];
 
     hash_id_of_session(id, hash);
-    session **place = find_link_to_session(sessions, hash);
+    session **place = find_link_to_session_with_hash(sessions, hash);
     if (*place == NULL)
         return NULL;
     if (is_session_expired(sessions, *place, now_ns)) {
@@ -152,7 +153,8 @@ static int make_room_for_sessions(domus_http_sessions *sessions, uint32_t count,
            sessions->bytes + bytes > options->bytes_max) {
         if (options->refuses || sessions->oldest == NULL || sessions->oldest == kept)
             return -ENOBUFS;
-        remove_and_free_session(sessions, find_link_to_session(sessions, sessions->oldest->hash));
+        remove_and_free_session(sessions,
+                                find_link_to_session_with_hash(sessions, sessions->oldest->hash));
     }
     return 0;
 }
@@ -162,7 +164,8 @@ uint64_t domus_http_sessions_sweep(domus_http_sessions *sessions, uint64_t now_n
     for (; most != 0 && sessions->oldest != NULL; most--) {
         if (!is_session_expired(sessions, sessions->oldest, now_ns))
             break;
-        remove_and_free_session(sessions, find_link_to_session(sessions, sessions->oldest->hash));
+        remove_and_free_session(sessions,
+                                find_link_to_session_with_hash(sessions, sessions->oldest->hash));
     }
     if (sessions->oldest == NULL)
         return UINT64_MAX;
@@ -219,7 +222,8 @@ int domus_http_sessions_open(const domus_http_sessions_options *options,
 domus_http_sessions *domus_http_sessions_close(domus_http_sessions *sessions)
 {
     while (sessions != NULL && sessions->oldest != NULL)
-        remove_and_free_session(sessions, find_link_to_session(sessions, sessions->oldest->hash));
+        remove_and_free_session(sessions,
+                                find_link_to_session_with_hash(sessions, sessions->oldest->hash));
     free(sessions);
     return NULL;
 }
@@ -232,7 +236,7 @@ int domus_http_sessions_begin(domus_http_sessions *sessions, uint64_t now_ns, do
     if (value.size > sessions->options.value_max)
         return -EMSGSIZE;
     (void)domus_http_sessions_sweep(sessions, now_ns, SWEPT);
-    int error = make_room_for_sessions(sessions, 1, cost_of_session(value), NULL);
+    int error = make_room_for_sessions(sessions, 1, memory_cost_of_session_with_value(value), NULL);
     if (error == 0)
         error = sessions->options.draw(id.bytes, sizeof id.bytes);
     if (error != 0)
@@ -241,7 +245,7 @@ int domus_http_sessions_begin(domus_http_sessions *sessions, uint64_t now_ns, do
     if (one == NULL)
         return -ENOMEM;
     hash_id_of_session(&id, one->hash);
-    session **place = find_link_to_session(sessions, one->hash);
+    session **place = find_link_to_session_with_hash(sessions, one->hash);
     if (*place != NULL) { /* an id can be drawn twice only if a test has replaced `draw` */
         free(one);
         return -EEXIST;
@@ -251,7 +255,7 @@ int domus_http_sessions_begin(domus_http_sessions *sessions, uint64_t now_ns, do
     one->born_ns = now_ns;
     add_session_as_newest(sessions, one, now_ns);
     sessions->count++;
-    sessions->bytes += cost_of_session(value);
+    sessions->bytes += memory_cost_of_session_with_value(value);
     *ret_id = id;
     return 0;
 }
@@ -259,7 +263,7 @@ int domus_http_sessions_begin(domus_http_sessions *sessions, uint64_t now_ns, do
 int domus_http_sessions_find(domus_http_sessions *sessions, uint64_t now_ns,
                              const domus_http_session_id *id, domus_slice *ret_value)
 {
-    session **place = find_and_use_session(sessions, now_ns, id);
+    session **place = find_living_session_and_mark_as_used(sessions, now_ns, id);
 
     if (place == NULL)
         return -ENOENT;
@@ -270,7 +274,7 @@ int domus_http_sessions_find(domus_http_sessions *sessions, uint64_t now_ns,
 int domus_http_sessions_put(domus_http_sessions *sessions, uint64_t now_ns,
                             const domus_http_session_id *id, domus_slice value)
 {
-    session **place = find_and_use_session(sessions, now_ns, id);
+    session **place = find_living_session_and_mark_as_used(sessions, now_ns, id);
 
     if (place == NULL)
         return -ENOENT;
@@ -291,7 +295,7 @@ int domus_http_sessions_put(domus_http_sessions *sessions, uint64_t now_ns,
 int domus_http_sessions_renew(domus_http_sessions *sessions, uint64_t now_ns,
                               const domus_http_session_id *id, domus_http_session_id *ret_id)
 {
-    session **place = find_and_use_session(sessions, now_ns, id);
+    session **place = find_living_session_and_mark_as_used(sessions, now_ns, id);
     uint8_t hash[SHA256_DIGEST_SIZE];
     domus_http_session_id made;
 
@@ -301,13 +305,13 @@ int domus_http_sessions_renew(domus_http_sessions *sessions, uint64_t now_ns,
     if (error != 0)
         return error;
     hash_id_of_session(&made, hash);
-    if (*find_link_to_session(sessions, hash) != NULL)
+    if (*find_link_to_session_with_hash(sessions, hash) != NULL)
         return -EEXIST;
     session *one = *place;
     *place = one->next;
     one->next = NULL;
     memcpy(one->hash, hash, sizeof hash);
-    *find_link_to_session(sessions, hash) = one;
+    *find_link_to_session_with_hash(sessions, hash) = one;
     *ret_id = made;
     return 0;
 }
@@ -315,7 +319,7 @@ int domus_http_sessions_renew(domus_http_sessions *sessions, uint64_t now_ns,
 int domus_http_sessions_end(domus_http_sessions *sessions, uint64_t now_ns,
                             const domus_http_session_id *id)
 {
-    session **place = find_and_use_session(sessions, now_ns, id);
+    session **place = find_living_session_and_mark_as_used(sessions, now_ns, id);
 
     if (place == NULL)
         return -ENOENT;

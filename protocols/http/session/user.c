@@ -12,8 +12,8 @@ static int check_options_of_session_user(const void *options)
     return session != NULL && session->keys != NULL ? 0 : -EINVAL;
 }
 
-static int set_user_by_session(domus_stack *stack, domus_http_exchange *exchange,
-                               domus_http_request *request, const void *options)
+static int set_user_by_cookie_of_session(domus_stack *stack, domus_http_exchange *exchange,
+                                         domus_http_request *request, const void *options)
 {
     const domus_http_user_session *session = options;
     char name[DOMUS_HTTP_USER_MAX];
@@ -38,7 +38,8 @@ static int refuse_request_without_user(domus_stack *stack, domus_http_exchange *
     return domus_http_answer(stack, 401, NULL, NULL, NULL);
 }
 
-const domus_http_part domus_http_session_user = {
-    .name = "session_user", .check = check_options_of_session_user, .enter = set_user_by_session};
+const domus_http_part domus_http_session_user = {.name = "session_user",
+                                                 .check = check_options_of_session_user,
+                                                 .enter = set_user_by_cookie_of_session};
 const domus_http_part domus_http_wants_user = {.name = "wants_user",
                                                .enter = refuse_request_without_user};

@@ -8,7 +8,8 @@
 
 /* --- fields ----------------------------------------------------------------------------------- */
 
-unsigned domi_websocket_find_fields(domus_slice fields, const char *name, domus_slice *ret_value)
+unsigned domi_websocket_find_first_and_count(domus_slice fields, const char *name,
+                                             domus_slice *ret_value)
 {
     domus_http_line line;
     uint32_t at = 0;
@@ -16,7 +17,7 @@ unsigned domi_websocket_find_fields(domus_slice fields, const char *name, domus_
 
     *ret_value = (domus_slice){NULL, 0, 0};
     while (domus_http_next(fields, &at, &line)) {
-        if (domi_http_is_slice_word(line.name, name) && count++ == 0)
+        if (domi_http_is_slice_word_in_any_case(line.name, name) && count++ == 0)
             *ret_value = line.value;
     }
     return count;
@@ -37,7 +38,7 @@ static bool may_origin_open_websocket(const domus_http_request *request,
                                       const domus_websocket_service *service)
 {
     domus_slice origin;
-    unsigned count = domi_websocket_find_fields(request->fields, "origin", &origin);
+    unsigned count = domi_websocket_find_first_and_count(request->fields, "origin", &origin);
 
     if (service->origins == NULL || count == 0)
         return true;
@@ -49,8 +50,9 @@ static bool may_origin_open_websocket(const domus_http_request *request,
 }
 
 /* Returns the status for the answer to a handshake: 101 if the request is valid. */
-static uint16_t status_of_handshake(const domus_http_request *request,
-                                    const domus_websocket_service *service, domus_slice *ret_key)
+static uint16_t http_status_of_websocket_handshake(const domus_http_request *request,
+                                                   const domus_websocket_service *service,
+                                                   domus_slice *ret_key)
 {
     domus_slice version;
 
@@ -60,10 +62,11 @@ static uint16_t status_of_handshake(const domus_http_request *request,
     if (!request->upgrade ||
         !domi_http_do_fields_list_word(request->fields, "upgrade", "websocket"))
         return 426;
-    if (domi_websocket_find_fields(request->fields, "sec-websocket-version", &version) != 1 ||
+    if (domi_websocket_find_first_and_count(request->fields, "sec-websocket-version", &version) !=
+            1 ||
         !domi_websocket_are_bytes_text(domus_slice_data(version), version.size, VERSION))
         return 426;
-    if (domi_websocket_find_fields(request->fields, "sec-websocket-key", ret_key) != 1 ||
+    if (domi_websocket_find_first_and_count(request->fields, "sec-websocket-key", ret_key) != 1 ||
         !domi_websocket_is_valid_key(*ret_key))
         return 400;
     return may_origin_open_websocket(request, service) ? 101 : 403;
@@ -107,7 +110,7 @@ int domus_websocket_answer(const domus_http_request *request,
     domus_websocket_key key;
     domus_slice sent;
 
-    response.status = outcome.status = status_of_handshake(request, service, &sent);
+    response.status = outcome.status = http_status_of_websocket_handshake(request, service, &sent);
     if (outcome.status == 101 || outcome.status == 426)
         (void)domus_http_add(&fields, "Upgrade", "websocket");
     if (outcome.status == 426)

@@ -45,16 +45,16 @@ int domi_websocket_send_close_frame(domus_wire *wire, domi_websocket_state *stat
 
 /* Handle a close frame of the peer. If this side has sent no close, the peer gets the same code
  * back. Bytes of the peer behind its close are ignored. */
-static int handle_close_of_peer(domus_wire *wire, domi_websocket_state *state, const char *bytes,
-                                size_t size)
+static int answer_close_and_tell_user_of_it(domus_wire *wire, domi_websocket_state *state,
+                                            const char *bytes, size_t size)
 {
     const unsigned char *byte = (const unsigned char *)bytes;
     uint16_t code = (uint16_t)(size >= 2 ? byte[0] << 8 | byte[1] : 0);
 
     if (size == 1 || (size != 0 && !domi_websocket_is_valid_close_code(code)))
-        return domi_websocket_refuse_bytes(state, DOMUS_WEBSOCKET_PROTOCOL_ERROR);
+        return domi_websocket_record_close_code(state, DOMUS_WEBSOCKET_PROTOCOL_ERROR);
     if (size > 2 && !domi_utf8_is_complete_text(bytes + 2, size - 2))
-        return domi_websocket_refuse_bytes(state, DOMUS_WEBSOCKET_INVALID_DATA);
+        return domi_websocket_record_close_code(state, DOMUS_WEBSOCKET_INVALID_DATA);
     if (!state->has_closed) {
         int error = domi_websocket_send_close_frame(wire, state, code, (domus_slice){NULL, 0, 0});
         if (error != 0)
@@ -71,8 +71,8 @@ static int handle_close_of_peer(domus_wire *wire, domi_websocket_state *state, c
     return 0;
 }
 
-static int handle_pong_of_peer(domus_wire *wire, const domi_websocket_state *state,
-                               const char *bytes, size_t size)
+static int tell_user_of_pong_if_wanted(domus_wire *wire, const domi_websocket_state *state,
+                                       const char *bytes, size_t size)
 {
     if (!state->options->pongs || state->has_closed)
         return 0;
@@ -91,9 +91,9 @@ int domi_websocket_handle_control_frame(domus_wire *wire, domi_websocket_state *
     if (domi_websocket_is_server(state) && size != 0)
         domi_websocket_mask_payload(domus_wire_edit(wire, bytes, size), bytes, size, head->key, 0);
     if (head->opcode == DOMI_WEBSOCKET_CLOSE)
-        return handle_close_of_peer(wire, state, bytes, size);
+        return answer_close_and_tell_user_of_it(wire, state, bytes, size);
     if (head->opcode == DOMI_WEBSOCKET_PONG)
-        return handle_pong_of_peer(wire, state, bytes, size);
+        return tell_user_of_pong_if_wanted(wire, state, bytes, size);
     return state->has_closed
                ? 0
                : domi_websocket_send_control_frame(wire, state, DOMI_WEBSOCKET_PONG, bytes, size);

@@ -9,7 +9,8 @@
 
 /* Find the fields with a name, which is given in small letters. Returns how many there are;
  * `ret_value` gets the value of the first. */
-unsigned domi_websocket_find_fields(domus_slice fields, const char *name, domus_slice *ret_value);
+unsigned domi_websocket_find_first_and_count(domus_slice fields, const char *name,
+                                             domus_slice *ret_value);
 
 /* Returns whether the `size` bytes are equal to the text, which ends with a zero. */
 bool domi_websocket_are_bytes_text(const char *bytes, size_t size, const char *text);

@@ -49,7 +49,7 @@ int domi_websocket_read_frame_head(domus_wire *wire, domi_websocket_state *state
         return 0;
     }
     if (!may_frame_come_now(state, bytes))
-        return domi_websocket_refuse_bytes(state, DOMUS_WEBSOCKET_PROTOCOL_ERROR);
+        return domi_websocket_record_close_code(state, DOMUS_WEBSOCKET_PROTOCOL_ERROR);
     uint64_t length = bytes[1] & LENGTH_BITS;
     size_t width = length == IN_2_BYTES ? 2 : length == IN_8_BYTES ? 8 : 0;
     size_t key = domi_websocket_is_server(state) ? DOMI_WEBSOCKET_KEY : 0;
@@ -57,7 +57,7 @@ int domi_websocket_read_frame_head(domus_wire *wire, domi_websocket_state *state
         length = read_number_of_payload_bytes(bytes + 2, width);
         /* refused, unless the payload's length is in its shortest form, with its highest bit 0 */
         if (length < (width == 2 ? IN_2_BYTES : UINT64_C(65536)) || length >> 63 != 0)
-            return domi_websocket_refuse_bytes(state, DOMUS_WEBSOCKET_PROTOCOL_ERROR);
+            return domi_websocket_record_close_code(state, DOMUS_WEBSOCKET_PROTOCOL_ERROR);
     }
     if (size < 2 + width + key) {
         domus_wire_need(wire, size < 2 + width ? 2 + width : 2 + width + key);

@@ -15,7 +15,7 @@ void domi_websocket_free_gathered_bytes(domi_websocket_state *state)
 
 /* Returns 0 if a frame of this length keeps the message within its limits; otherwise a negative
  * errno. */
-static int check_limits_of_message(domi_websocket_state *state, uint64_t length)
+static int does_frame_exceed_limits_of_message(domi_websocket_state *state, uint64_t length)
 {
     const domus_websocket_options *options = state->options;
     uint32_t message_max = options->message_max != 0 ? options->message_max : MESSAGE_DEFAULT;
@@ -24,9 +24,9 @@ static int check_limits_of_message(domi_websocket_state *state, uint64_t length)
         options->fragments_max != 0 ? options->fragments_max : FRAGMENTS_DEFAULT;
 
     if (length > frame_max || length > message_max - state->bytes.size)
-        return domi_websocket_refuse_bytes(state, DOMUS_WEBSOCKET_TOO_BIG);
+        return domi_websocket_record_close_code(state, DOMUS_WEBSOCKET_TOO_BIG);
     if (++state->fragments > fragments_max)
-        return domi_websocket_refuse_bytes(state, DOMUS_WEBSOCKET_POLICY);
+        return domi_websocket_record_close_code(state, DOMUS_WEBSOCKET_POLICY);
     return 0;
 }
 
@@ -41,7 +41,7 @@ static int make_message_of_single_frame(domus_wire *wire, domi_websocket_state *
     if (domi_websocket_is_server(state))
         domi_websocket_mask_payload(domus_wire_edit(wire, bytes, size), bytes, size, head->key, 0);
     if (!state->is_binary && !domi_utf8_is_complete_text(bytes, size))
-        return domi_websocket_refuse_bytes(state, DOMUS_WEBSOCKET_INVALID_DATA);
+        return domi_websocket_record_close_code(state, DOMUS_WEBSOCKET_INVALID_DATA);
     /* the message is dropped, because this side has closed and could not answer it */
     if (state->has_closed)
         return 0;
@@ -59,7 +59,7 @@ static int make_message_of_gathered_bytes(domus_wire *wire, domi_websocket_state
     domus_websocket_message *message;
 
     if (!state->is_binary && state->text.left != 0)
-        return domi_websocket_refuse_bytes(state, DOMUS_WEBSOCKET_INVALID_DATA);
+        return domi_websocket_record_close_code(state, DOMUS_WEBSOCKET_INVALID_DATA);
     if (state->has_closed) {
         domi_websocket_free_gathered_bytes(state);
         return 0;
@@ -83,7 +83,7 @@ static int gather_unmasked_frame_bytes(domi_websocket_state *state, const char *
     domi_websocket_mask_payload(room, bytes, size, state->key, state->key_at);
     state->key_at = (uint8_t)((state->key_at + size) % DOMI_WEBSOCKET_KEY);
     if (!state->is_binary && !domi_utf8_check_further_bytes(&state->text, room, size))
-        return domi_websocket_refuse_bytes(state, DOMUS_WEBSOCKET_INVALID_DATA);
+        return domi_websocket_record_close_code(state, DOMUS_WEBSOCKET_INVALID_DATA);
     domus_append_written(&state->bytes, size);
     int error = domus_budget_charge(state->options->budget, &state->charged, state->bytes.room);
     if (error != 0) {
@@ -120,7 +120,7 @@ int domi_websocket_begin_message_frame(domus_wire *wire, domi_websocket_state *s
         state->text = (domi_utf8){0};
         state->fragments = 0;
     }
-    int error = check_limits_of_message(state, head->length);
+    int error = does_frame_exceed_limits_of_message(state, head->length);
     if (error != 0)
         return error;
     bytes += head->size;

@@ -67,7 +67,7 @@ static int find_chosen_subprotocol(const domus_websocket_wish *wish, domus_slice
                                    const char **ret_protocol)
 {
     domus_slice chosen;
-    unsigned count = domi_websocket_find_fields(fields, "sec-websocket-protocol", &chosen);
+    unsigned count = domi_websocket_find_first_and_count(fields, "sec-websocket-protocol", &chosen);
     const char *const *protocol = wish->protocols;
 
     *ret_protocol = NULL;
@@ -91,14 +91,14 @@ int domus_websocket_check(const domus_websocket_wish *wish, const domus_websocke
 
     if (response->status != 101)
         return -ECONNREFUSED;
-    if (domi_websocket_find_fields(fields, "upgrade", &value) != 1 ||
-        !domi_http_is_slice_word(value, "websocket") ||
+    if (domi_websocket_find_first_and_count(fields, "upgrade", &value) != 1 ||
+        !domi_http_is_slice_word_in_any_case(value, "websocket") ||
         !domi_http_do_fields_list_word(fields, "connection", "upgrade"))
         return -EPROTO;
-    if (domi_websocket_find_fields(fields, "sec-websocket-accept", &value) != 1 ||
+    if (domi_websocket_find_first_and_count(fields, "sec-websocket-accept", &value) != 1 ||
         !domi_websocket_are_bytes_text(domus_slice_data(value), value.size, key->accept))
         return -EPROTO;
-    if (domi_websocket_find_fields(fields, "sec-websocket-extensions", &value) != 0)
+    if (domi_websocket_find_first_and_count(fields, "sec-websocket-extensions", &value) != 0)
         return -EPROTO;
     int error = find_chosen_subprotocol(wish, fields, &protocol);
     if (error == 0 && ret_protocol != NULL)

@@ -71,7 +71,7 @@ static int decode_websocket_frames(domus_wire *wire, void *state_, const char *b
 
 /* Handle that the peer's bytes have ended. A peer that ends without a close frame has gone away,
  * which is no error if this side has sent a close. */
-static int handle_end_of_peer_bytes(domus_wire *wire, void *state_, size_t left)
+static int require_sent_close_at_end_of_peer(domus_wire *wire, void *state_, size_t left)
 {
     const domi_websocket_state *state = state_;
 
@@ -87,8 +87,8 @@ static int encode_websocket_message(domus_wire *wire, void *state, uint64_t id,
 
 /* Tell the peer by a close frame why its bytes were wrong, unless this side has closed already. A
  * peer that is gone, or whose byte stage has failed, gets a reset. */
-static int close_websocket_after_error(domus_wire *wire, void *state_, uint64_t id,
-                                       const domus_type *request, int error)
+static int send_close_frame_or_reset_after_error(domus_wire *wire, void *state_, uint64_t id,
+                                                 const domus_type *request, int error)
 {
     domi_websocket_state *state = state_;
     uint16_t code = state->wrong;
@@ -122,7 +122,7 @@ static void close_websocket_stage(domus_wire *wire, void *state)
 
 /* Handle the stage's timer: the peer has not answered a close in time, or was silent for some
  * time. */
-static int handle_timer_of_websocket(domus_wire *wire, void *state_, bool owed)
+static int ping_or_end_silent_peer_at_timer(domus_wire *wire, void *state_, bool owed)
 {
     domi_websocket_state *state = state_;
     bool is_silent = !state->was_heard && !owed;
@@ -142,10 +142,10 @@ const domus_stage domus_websocket_stage = {
     .check = check_options_of_websocket,
     .open = open_websocket_stage,
     .decode = decode_websocket_frames,
-    .end = handle_end_of_peer_bytes,
+    .end = require_sent_close_at_end_of_peer,
     .encode = encode_websocket_message,
-    .fail = close_websocket_after_error,
+    .fail = send_close_frame_or_reset_after_error,
     .finish = send_close_before_channel_ends,
     .close = close_websocket_stage,
-    .wake = handle_timer_of_websocket,
+    .wake = ping_or_end_silent_peer_at_timer,
 };

@@ -61,7 +61,7 @@ static inline bool domi_websocket_is_server(const domi_websocket_state *state)
 
 /* Record the close code for bytes of the peer that are refused. Returns the negative errno for
  * it. */
-static inline int domi_websocket_refuse_bytes(domi_websocket_state *state, uint16_t code)
+static inline int domi_websocket_record_close_code(domi_websocket_state *state, uint16_t code)
 {
     state->wrong = code;
     return code == DOMUS_WEBSOCKET_TOO_BIG ? -EMSGSIZE : -EPROTO;

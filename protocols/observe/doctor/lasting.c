@@ -1,7 +1,7 @@
 /* Finds out which findings of the doctor last (lasting.h). */
 #include "protocols/observe/doctor/lasting.h"
 
-domi_lasting_change domi_lasting_record_look(domi_lasting *lasting, bool has_spoken)
+domi_lasting_change domi_lasting_record_whether_rule_spoke(domi_lasting *lasting, bool has_spoken)
 {
     const uint32_t all = (1u << DOMI_LASTING_LOOKS) - 1;
 

@@ -27,6 +27,6 @@ typedef enum domi_lasting_change {
 
 /* Record whether the rule has found something at a look. Returns whether its finding begins, ends
  * or stays as it was. */
-domi_lasting_change domi_lasting_record_look(domi_lasting *lasting, bool has_spoken);
+domi_lasting_change domi_lasting_record_whether_rule_spoke(domi_lasting *lasting, bool has_spoken);
 
 #endif

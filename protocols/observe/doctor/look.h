@@ -186,7 +186,7 @@ extern const char *const domi_look_machine_names[];
 extern const char *const domi_look_setting_names[];
 
 /* Returns the figure of a group whose name has the place `index` in the group's list of names. */
-static inline uint64_t *domi_look_figure_of_group(void *group, size_t index)
+static inline uint64_t *domi_look_figure_at_place_of_group(void *group, size_t index)
 {
     return (uint64_t *)group + index;
 }

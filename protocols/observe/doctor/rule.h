@@ -47,7 +47,7 @@ typedef struct domi_finding {
 #define DOMI_RULES_MAX 64u /* number of rules, at most */
 
 /* Returns the rule of this number, from 0 on; NULL behind the last rule. */
-const domi_rule *domi_rule_of_number(uint32_t index);
+const domi_rule *domi_rule_at_place_in_all_tables(uint32_t index);
 
 /* Judge a span by all rules. Returns the number of findings; these are sorted with the worst
  * first. */

@@ -10,7 +10,7 @@ static const domi_rule *const subjects[] = {
 };
 #define SUBJECTS (sizeof subjects / sizeof subjects[0])
 
-const domi_rule *domi_rule_of_number(uint32_t index)
+const domi_rule *domi_rule_at_place_in_all_tables(uint32_t index)
 {
     for (size_t i = 0; i < SUBJECTS; i++) {
         for (const domi_rule *rule = subjects[i]; rule->name != NULL; rule++) {
@@ -28,7 +28,8 @@ static uint32_t judge_by_rules_with_harm(const domi_span *span, domi_harm harm, 
 {
     const domi_rule *rule;
 
-    for (uint32_t i = 0; (rule = domi_rule_of_number(i)) != NULL && count < DOMI_RULES_MAX; i++) {
+    for (uint32_t i = 0;
+         (rule = domi_rule_at_place_in_all_tables(i)) != NULL && count < DOMI_RULES_MAX; i++) {
         if (rule->harm != harm)
             continue;
         domi_finding *finding = &ret_findings[count];

@@ -49,7 +49,7 @@ static double count_free_cpus(const domi_span *span)
 
 /* --- one actor that takes a thread ------------------------------------------------------------ */
 
-static double share_of_thread_for_behaviour(const domi_span *span, const domi_span_actors *one)
+static double busy_share_of_thread_by_behaviour(const domi_span *span, const domi_span_actors *one)
 {
     double share = (double)one->busiest_run_ns / 1e9 / span->seconds;
 
@@ -57,7 +57,7 @@ static double share_of_thread_for_behaviour(const domi_span *span, const domi_sp
 }
 
 /* Returns whether another thread, or another CPU, could do work while this thread is busy. */
-static bool could_other_thread_do_work(const domi_span *span, uint32_t thread)
+static bool is_other_thread_or_cpu_free(const domi_span *span, uint32_t thread)
 {
     if (span->thread_count > 1)
         return span->threads[thread].busy - span->threads[span->idlest].busy >= IDLE;
@@ -69,8 +69,8 @@ static bool judge_hot_actor(const domi_span *span, domi_finding *finding)
     for (uint32_t i = 0; i < span->actors_count; i++) {
         const domi_span_actors *one = &span->actors[i];
         if (one->alive != 1 || one->is_channels || one->pool[0] != '\0' ||
-            share_of_thread_for_behaviour(span, one) < OWN ||
-            !could_other_thread_do_work(span, one->busiest))
+            busy_share_of_thread_by_behaviour(span, one) < OWN ||
+            !is_other_thread_or_cpu_free(span, one->busiest))
             continue;
         domi_finding_advise_in_words(
             finding, "in the list of pools: {name: work}, and spawn the actor there "
@@ -82,9 +82,10 @@ static bool judge_hot_actor(const domi_span *span, domi_finding *finding)
             finding,
             "The one actor of the behaviour %s takes %s of thread %u, and each message that it "
             "handles takes %s.",
-            one->name, domi_word_of_percent(share_of_thread_for_behaviour(span, one)).at,
+            one->name,
+            domi_format_share_as_percent(busy_share_of_thread_by_behaviour(span, one)).at,
             one->busiest,
-            domi_word_of_time(domi_span_quotient_of_counts(one->run_ns, one->messages)).at);
+            domi_format_time_as_word(domi_span_quotient_of_counts(one->run_ns, one->messages)).at);
     }
     return false;
 }
@@ -128,8 +129,9 @@ static bool judge_actors_on_one_thread(const domi_span *span, domi_finding *find
         finding,
         "Thread %u is busy for %s of its time and thread %u for %s, while %s of the state "
         "actors live on thread %u.",
-        span->busiest, domi_word_of_percent(most->busy).at, span->idlest,
-        domi_word_of_percent(least->busy).at, domi_word_of_percent(share).at, span->busiest);
+        span->busiest, domi_format_share_as_percent(most->busy).at, span->idlest,
+        domi_format_share_as_percent(least->busy).at, domi_format_share_as_percent(share).at,
+        span->busiest);
 }
 
 /* --- full pools of runners -------------------------------------------------------------------- */
@@ -173,14 +175,14 @@ static bool judge_full_runners_of_pools(const domi_span *span, domi_finding *fin
             continue;
         const char *pool = span->after->runners[i].pool;
         snprintf(advice, sizeof advice, "in the list of pools: {name: %.40s, runners: %u}", pool,
-                 (unsigned)domi_clamp_to_whole_number(count + free_cpus, count + 1u, 64));
+                 (unsigned)domi_clamp_double_to_whole_number(count + free_cpus, count + 1u, 64));
         domi_finding_advise_in_words(finding, advice);
         return domi_finding_write_sentence(
             finding,
             "Each of the %u runners of the pool %s works for %s of its time or more, while %s CPUs "
             "that the program may use have nothing to do.",
-            (unsigned)count, pool, domi_word_of_percent(POOL_ALL).at,
-            domi_word_of_amount(free_cpus).at);
+            (unsigned)count, pool, domi_format_share_as_percent(POOL_ALL).at,
+            domi_format_amount_as_word(free_cpus).at);
     }
     return false;
 }

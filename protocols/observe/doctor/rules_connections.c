@@ -18,12 +18,12 @@
  * of descriptors allows, at least half of that limit, so a larger value would be lowered again. */
 static void advise_max_connections(uint64_t most, uint64_t files_max, domi_finding *finding)
 {
-    uint64_t wanted = domi_clamp_to_whole_number((double)most * 2, 1, 1048576);
+    uint64_t wanted = domi_clamp_double_to_whole_number((double)most * 2, 1, 1048576);
 
     if (files_max != 0 && wanted > files_max / 2)
         wanted = files_max / 2;
     if (wanted > most)
-        domi_finding_advise_key(finding, "channel.maxConnections", "%u", (unsigned)wanted);
+        domi_finding_advise_value_of_key(finding, "channel.maxConnections", "%u", (unsigned)wanted);
     else if (files_max != 0)
         domi_finding_advise_in_words(finding,
                                      "first raise the limit of descriptors, which allows no more: "
@@ -45,7 +45,9 @@ static bool judge_max_connections(const domi_span *span, domi_finding *finding)
         "%u connections are open, and %u is the most: further ones wait at the "
         "listener (accepting has paused %s times a second).",
         (unsigned)open, (unsigned)most,
-        domi_word_of_amount(domi_span_events_a_second(span, span->all.accept_pauses)).at);
+        domi_format_amount_as_word(
+            domi_span_count_to_events_a_second(span, span->all.accept_pauses))
+            .at);
 }
 
 /* Judge the limits of connections from one address (channel.maxPerAddress and
@@ -58,14 +60,16 @@ static bool judge_connections_per_address(const domi_span *span, domi_finding *f
 
     if (span->all.refused_by_address == 0)
         return false;
-    domi_finding_advise_key(finding,
-                            is_strange ? "channel.maxPerAddress" : "channel.maxPerLoopback", "%u%%",
-                            (unsigned)domi_clamp_to_whole_number((double)percent * 2, 1, 100));
+    domi_finding_advise_value_of_key(
+        finding, is_strange ? "channel.maxPerAddress" : "channel.maxPerLoopback", "%u%%",
+        (unsigned)domi_clamp_double_to_whole_number((double)percent * 2, 1, 100));
     return domi_finding_write_sentence(
         finding,
         "%s connections a second are reset because their address has its share of "
         "channel.maxConnections (%u %% of %u).",
-        domi_word_of_amount(domi_span_events_a_second(span, span->all.refused_by_address)).at,
+        domi_format_amount_as_word(
+            domi_span_count_to_events_a_second(span, span->all.refused_by_address))
+            .at,
         (unsigned)percent, (unsigned)settings->connections_max);
 }
 
@@ -77,10 +81,11 @@ static bool are_descriptors_scarce(const domi_look_machine *machine)
 
 static void advise_more_descriptors(const domi_look *look, domi_finding *finding)
 {
-    uint64_t wanted = domi_clamp_to_whole_number((double)look->machine.files_max * 0.8, 1, 1048576);
+    uint64_t wanted =
+        domi_clamp_double_to_whole_number((double)look->machine.files_max * 0.8, 1, 1048576);
 
     if (wanted < look->settings.connections_max)
-        domi_finding_advise_key(finding, "channel.maxConnections", "%u", (unsigned)wanted);
+        domi_finding_advise_value_of_key(finding, "channel.maxConnections", "%u", (unsigned)wanted);
     domi_finding_advise_in_words(finding,
                                  "or raise the limit: LimitNOFILE= of systemd, ulimit -n; or see "
                                  "whether descriptors leak");
@@ -102,7 +107,8 @@ static bool judge_descriptors(const domi_span *span, domi_finding *finding)
     return domi_finding_write_sentence(
         finding, "The process has %u descriptors open of %s that it may have%s.",
         (unsigned)machine->files_open,
-        machine->files_max != 0 ? domi_word_of_amount((double)machine->files_max).at : "any number",
+        machine->files_max != 0 ? domi_format_amount_as_word((double)machine->files_max).at
+                                : "any number",
         has_failed ? ", and accepting has failed" : "");
 }
 
@@ -117,7 +123,8 @@ static bool judge_failed_connects(const domi_span *span, domi_finding *finding)
                                  "other side runs (domus/connect.h)");
     return domi_finding_write_sentence(
         finding, "%s of %u connects that actors have asked for have failed.",
-        domi_word_of_percent(domi_span_quotient_of_counts(failed, tried)).at, (unsigned)tried);
+        domi_format_share_as_percent(domi_span_quotient_of_counts(failed, tried)).at,
+        (unsigned)tried);
 }
 
 /* Judge connections that are closed because the client sends nothing. Scanners send nothing either,
@@ -125,13 +132,13 @@ static bool judge_failed_connects(const domi_span *span, domi_finding *finding)
 static bool judge_silent_connections(const domi_span *span, domi_finding *finding)
 {
     uint64_t after_ns = span->after->settings.first_byte_ns;
-    double silent = domi_span_events_a_second(span, span->all.channels_silent);
+    double silent = domi_span_count_to_events_a_second(span, span->all.channels_silent);
     double part = domi_span_quotient_of_counts(span->all.channels_silent, span->all.accepted);
 
     if (silent < SILENT_LEAST || part < SILENT_PART)
         return false;
     if (after_ns != 0)
-        domi_finding_advise_key(finding, "channel.firstByteTimeout", "0");
+        domi_finding_advise_value_of_key(finding, "channel.firstByteTimeout", "0");
     domi_finding_advise_in_words(
         finding, "0 if clients of this protocol listen first; otherwise see who they "
                  "are");
@@ -139,8 +146,8 @@ static bool judge_silent_connections(const domi_span *span, domi_finding *findin
         finding,
         "%s connections a second are closed, %s of those that come, because their clients have "
         "sent nothing for %s.",
-        domi_word_of_amount(silent).at, domi_word_of_percent(part).at,
-        domi_word_of_time((double)after_ns).at);
+        domi_format_amount_as_word(silent).at, domi_format_share_as_percent(part).at,
+        domi_format_time_as_word((double)after_ns).at);
 }
 
 const domi_rule domi_rules_of_connections[] = {

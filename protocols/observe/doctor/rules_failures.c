@@ -25,8 +25,8 @@ static const domi_span_actors *find_failing_behaviour(const domi_span *span)
 
 static bool judge_failures_of_actors(const domi_span *span, domi_finding *finding)
 {
-    double rate = domi_span_events_a_second(span, span->all.failures);
-    double restarts = domi_span_events_a_second(span, span->all.restarts);
+    double rate = domi_span_count_to_events_a_second(span, span->all.failures);
+    double restarts = domi_span_count_to_events_a_second(span, span->all.restarts);
     const domi_span_actors *most = find_failing_behaviour(span);
 
     if (rate < FAILED_LEAST && restarts < RESTARTS_LEAST)
@@ -38,7 +38,7 @@ static bool judge_failures_of_actors(const domi_span *span, domi_finding *findin
         finding,
         "Handlers fail %s times a second, and actors begin anew %s times a second; most "
         "failures are those of %.40s.",
-        domi_word_of_amount(rate).at, domi_word_of_amount(restarts).at,
+        domi_format_amount_as_word(rate).at, domi_format_amount_as_word(restarts).at,
         most != NULL ? most->name : "no behaviour that is counted");
 }
 
@@ -55,14 +55,14 @@ static bool judge_mistakes_of_actors(const domi_span *span, domi_finding *findin
         finding,
         "The program makes mistakes: %s waits whose function is never called, %s results "
         "that mean nothing, %s asks that would wait for themselves.",
-        domi_word_of_amount((double)all->waits_lost).at,
-        domi_word_of_amount((double)all->results_unknown).at,
-        domi_word_of_amount((double)all->circles).at);
+        domi_format_amount_as_word((double)all->waits_lost).at,
+        domi_format_amount_as_word((double)all->results_unknown).at,
+        domi_format_amount_as_word((double)all->circles).at);
 }
 
 static bool judge_reset_channels(const domi_span *span, domi_finding *finding)
 {
-    double rate = domi_span_events_a_second(span, span->all.channels_refused);
+    double rate = domi_span_count_to_events_a_second(span, span->all.channels_refused);
 
     if (rate < REFUSED_LEAST)
         return false;
@@ -73,29 +73,30 @@ static bool judge_reset_channels(const domi_span *span, domi_finding *finding)
         finding,
         "%s connections a second are reset, because a handler of a request "
         "returns an error.",
-        domi_word_of_amount(rate).at);
+        domi_format_amount_as_word(rate).at);
 }
 
 static domi_word write_size_of_receive_buffer(uint64_t bytes)
 {
-    return bytes != 0 ? domi_word_of_bytes((double)bytes) : (domi_word){"the kernel's size"};
+    return bytes != 0 ? domi_format_bytes_as_word((double)bytes) : (domi_word){"the kernel's size"};
 }
 
 /* Advise a receive buffer of twice the size, and at least 4 MiB, which is more than kernels give by
  * default. */
 static void advise_receive_buffer(uint64_t present, domi_finding *finding)
 {
-    uint64_t mib = domi_clamp_to_whole_number((double)present * 2 / MIB, 4, 1024);
+    uint64_t mib = domi_clamp_double_to_whole_number((double)present * 2 / MIB, 4, 1024);
 
     if (mib * MIB > present)
-        domi_finding_advise_key(finding, "channel.socket.receiveBuffer", "%uMiB", (unsigned)mib);
+        domi_finding_advise_value_of_key(finding, "channel.socket.receiveBuffer", "%uMiB",
+                                         (unsigned)mib);
     domi_finding_advise_in_words(finding, "the kernel caps it at net.core.rmem_max");
 }
 
 static bool judge_refused_datagrams(const domi_span *span, domi_finding *finding)
 {
-    double lost = domi_span_events_a_second(span, span->all.datagrams_lost);
-    double dropped = domi_span_events_a_second(span, span->all.datagrams_dropped);
+    double lost = domi_span_count_to_events_a_second(span, span->all.datagrams_lost);
+    double dropped = domi_span_count_to_events_a_second(span, span->all.datagrams_dropped);
 
     if (lost + dropped < DATAGRAMS_LEAST)
         return false;
@@ -109,9 +110,9 @@ static bool judge_refused_datagrams(const domi_span *span, domi_finding *finding
         finding,
         "%s datagrams a second are lost in the kernel, at a receive buffer of %s, and %s are "
         "thrown away here, because they are too long or nobody reads them.",
-        domi_word_of_amount(lost).at,
+        domi_format_amount_as_word(lost).at,
         write_size_of_receive_buffer(span->after->settings.receive_buffer).at,
-        domi_word_of_amount(dropped).at);
+        domi_format_amount_as_word(dropped).at);
 }
 
 static bool judge_lost_log_lines(const domi_span *span, domi_finding *finding)
@@ -121,16 +122,16 @@ static bool judge_lost_log_lines(const domi_span *span, domi_finding *finding)
     if (dropped == 0)
         return false;
     if (span->after->settings.log_level > LEVEL_WARNING)
-        domi_finding_advise_key(finding, "log.level", "warning");
+        domi_finding_advise_value_of_key(finding, "log.level", "warning");
     if (lines < LINES_MOST)
-        domi_finding_advise_key(
+        domi_finding_advise_value_of_key(
             finding, "log.queueMax", "%u",
-            (unsigned)domi_clamp_to_whole_number((double)lines * 4, 16, LINES_MOST));
+            (unsigned)domi_clamp_double_to_whole_number((double)lines * 4, 16, LINES_MOST));
     domi_finding_advise_in_words(finding,
                                  "see which lines these are (domus log), and who reads them");
     return domi_finding_write_sentence(finding, "%s lines of the log were dropped in %s.",
-                                       domi_word_of_amount((double)dropped).at,
-                                       domi_word_of_time(span->seconds * 1e9).at);
+                                       domi_format_amount_as_word((double)dropped).at,
+                                       domi_format_time_as_word(span->seconds * 1e9).at);
 }
 
 const domi_rule domi_rules_of_failures[] = {

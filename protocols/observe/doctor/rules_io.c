@@ -30,14 +30,15 @@
 
 static bool judge_receive_buffers(const domi_span *span, domi_finding *finding)
 {
-    double starved = domi_span_events_a_second(span, span->all.receivers_starved);
+    double starved = domi_span_count_to_events_a_second(span, span->all.receivers_starved);
     uint64_t count = span->after->settings.buffers_count;
 
     if (starved < STARVED_LEAST)
         return false;
     if (count < 32768)
-        domi_finding_advise_key(finding, "io.buffers.count", "%u",
-                                (unsigned)domi_clamp_to_whole_number((double)count * 4, 64, 32768));
+        domi_finding_advise_value_of_key(
+            finding, "io.buffers.count", "%u",
+            (unsigned)domi_clamp_double_to_whole_number((double)count * 4, 64, 32768));
     else
         domi_finding_advise_in_words(finding,
                                      "let actors take what they read sooner (domus/channel.h)");
@@ -45,20 +46,20 @@ static bool judge_receive_buffers(const domi_span *span, domi_finding *finding)
         finding,
         "%s times a second a connection stops reading because none of the %u receive "
         "buffers of its thread is free.",
-        domi_word_of_amount(starved).at, (unsigned)count);
+        domi_format_amount_as_word(starved).at, (unsigned)count);
 }
 
 /* --- wake-ups --------------------------------------------------------------------------------- */
 
 static bool judge_empty_wakeups(const domi_span *span, domi_finding *finding)
 {
-    double empty = domi_span_events_a_second(span, span->all.wakeups_empty);
+    double empty = domi_span_count_to_events_a_second(span, span->all.wakeups_empty);
     double part = domi_span_quotient_of_counts(span->all.wakeups_empty, span->all.wakeups_received);
 
     if (empty < EMPTY_LEAST || part < EMPTY_MOST)
         return false;
     if (span->after->settings.stand_in_ns != 0) {
-        domi_finding_advise_key(finding, "scheduler.idle.standIn", "0");
+        domi_finding_advise_value_of_key(finding, "scheduler.idle.standIn", "0");
         domi_finding_advise_in_words(finding,
                                      "or a larger scheduler.steal.aggression, if threads steal");
     } else {
@@ -70,7 +71,7 @@ static bool judge_empty_wakeups(const domi_span *span, domi_finding *finding)
         finding,
         "%s of the wake-ups, which are %s a second, find nothing to do, because another "
         "thread has done it by then.",
-        domi_word_of_percent(part).at, domi_word_of_amount(empty).at);
+        domi_format_share_as_percent(part).at, domi_format_amount_as_word(empty).at);
 }
 
 /* --- the backend ------------------------------------------------------------------------------ */
@@ -83,7 +84,7 @@ static bool judge_backend_epoll(const domi_span *span, domi_finding *finding)
     if (!is_epoll || span->cpus_used < CPU_LEAST)
         return false;
     if (look->backend_why[0] == '\0')
-        domi_finding_advise_key(finding, "io.backend", "auto");
+        domi_finding_advise_value_of_key(finding, "io.backend", "auto");
     else
         domi_finding_advise_in_words(finding,
                                      "let the kernel or the container allow io_uring; io.backend: "
@@ -98,9 +99,9 @@ static bool judge_backend_epoll(const domi_span *span, domi_finding *finding)
 static void advise_for_slow_peers(const domi_look_settings *settings, domi_finding *finding)
 {
     if (settings->send_timeout_ns == 0 || settings->send_timeout_ns > SEND_TIMEOUT_LOW)
-        domi_finding_advise_key(finding, "channel.sendTimeout", "5s");
+        domi_finding_advise_value_of_key(finding, "channel.sendTimeout", "5s");
     if (settings->send_high > SEND_HIGH_LOW && settings->send_low <= SEND_HIGH_LOW)
-        domi_finding_advise_key(finding, "channel.sendHigh", "64KiB");
+        domi_finding_advise_value_of_key(finding, "channel.sendHigh", "64KiB");
     domi_finding_advise_in_words(finding, "or send less to peers that do not keep up");
 }
 
@@ -109,13 +110,15 @@ static bool judge_slowly_reading_peers(const domi_span *span, domi_finding *find
     const domi_look_counters *all = &span->all;
 
     if (all->queued_bytes == 0 || all->queued_bytes < span->after->settings.send_high ||
-        (double)all->queued_bytes < SLOW * domi_span_events_a_second(span, all->sent_bytes))
+        (double)all->queued_bytes <
+            SLOW * domi_span_count_to_events_a_second(span, all->sent_bytes))
         return false;
     advise_for_slow_peers(&span->after->settings, finding);
     return domi_finding_write_sentence(
         finding, "%s wait for peers that do not read, and in %s they took only %s.",
-        domi_word_of_bytes((double)all->queued_bytes).at, domi_word_of_time(span->seconds * 1e9).at,
-        domi_word_of_bytes((double)all->sent_bytes).at);
+        domi_format_bytes_as_word((double)all->queued_bytes).at,
+        domi_format_time_as_word(span->seconds * 1e9).at,
+        domi_format_bytes_as_word((double)all->sent_bytes).at);
 }
 
 /* --- limits of requests on a connection ------------------------------------------------------- */
@@ -138,7 +141,7 @@ static bool is_requests_max_one(const domi_look_settings *settings)
 
 static bool judge_requests_max(const domi_span *span, domi_finding *finding)
 {
-    double rate = domi_span_events_a_second(span, span->all.channels_busy);
+    double rate = domi_span_count_to_events_a_second(span, span->all.channels_busy);
     uint64_t own = span->after->settings.listener_requests;
     uint64_t most = own != 0 ? own : span->after->settings.requests_max;
 
@@ -150,13 +153,14 @@ static bool judge_requests_max(const domi_span *span, domi_finding *finding)
                                      "raise requestsMax in `channel` of the listener that has a "
                                      "small one of its own");
     else
-        domi_finding_advise_key(finding, "channel.requestsMax", "%u",
-                                (unsigned)domi_clamp_to_whole_number((double)most * 4, 4, 1048576));
+        domi_finding_advise_value_of_key(
+            finding, "channel.requestsMax", "%u",
+            (unsigned)domi_clamp_double_to_whole_number((double)most * 4, 4, 1048576));
     return domi_finding_write_sentence(
         finding,
         "%s times a second a connection is not read because %u of its requests are under "
         "way, while all threads sleep for nearly all of their time.",
-        domi_word_of_amount(rate).at, (unsigned)most);
+        domi_format_amount_as_word(rate).at, (unsigned)most);
 }
 
 /* --- small writes ----------------------------------------------------------------------------- */
@@ -167,8 +171,8 @@ static bool judge_requests_max(const domi_span *span, domi_finding *finding)
 static bool judge_small_delayed_writes(const domi_span *span, domi_finding *finding)
 {
     const domi_look_counters *all = &span->all;
-    double writes = domi_span_events_a_second(span, all->sends),
-           reads = domi_span_events_a_second(span, all->reads);
+    double writes = domi_span_count_to_events_a_second(span, all->sends),
+           reads = domi_span_count_to_events_a_second(span, all->reads);
     uint64_t delays = span->after->settings.delays,
              open = domi_look_count_open_connections(span->after);
 
@@ -177,7 +181,7 @@ static bool judge_small_delayed_writes(const domi_span *span, domi_finding *find
         domi_span_quotient_of_counts(all->sent_bytes, all->sends) > SEGMENT)
         return false;
     if (delays == 1)
-        domi_finding_advise_key(finding, "channel.socket.noDelay", "true");
+        domi_finding_advise_value_of_key(finding, "channel.socket.noDelay", "true");
     else
         domi_finding_advise_in_words(
             finding, "take `socket: {noDelay: false}` from `channel` of the listener");
@@ -187,7 +191,7 @@ static bool judge_small_delayed_writes(const domi_span *span, domi_finding *find
         "Connections are written to %s times a second, and read from %s times, while noDelay is "
         "false: the second of two small writes waits until the peer has acknowledged the first "
         "one, which a peer that has nothing to say does late.",
-        domi_word_of_amount(writes).at, domi_word_of_amount(reads).at);
+        domi_format_amount_as_word(writes).at, domi_format_amount_as_word(reads).at);
 }
 
 const domi_rule domi_rules_of_io[] = {

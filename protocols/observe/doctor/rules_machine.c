@@ -20,7 +20,7 @@ static unsigned whole_cpus_of_thousandths(uint64_t thousandths)
 {
     uint64_t cpus = (thousandths + QUOTA_WHOLE - 1) / QUOTA_WHOLE;
 
-    return (unsigned)domi_clamp_to_whole_number((double)cpus, 1, 1024);
+    return (unsigned)domi_clamp_double_to_whole_number((double)cpus, 1, 1024);
 }
 
 /* --- more threads than CPUs ------------------------------------------------------------------- */
@@ -47,13 +47,13 @@ static bool judge_number_of_threads(const domi_span *span, domi_finding *finding
 {
     if (!has_more_threads_than_cpus(span))
         return false;
-    domi_finding_advise_key(finding, "system.threads", "auto");
+    domi_finding_advise_value_of_key(finding, "system.threads", "auto");
     return domi_finding_write_sentence(
         finding,
         "There are %u threads and %u CPUs for them, of which the program uses "
         "%s.",
         (unsigned)span->thread_count, (unsigned)span->after->machine.cpus,
-        domi_word_of_amount(span->cpus_used).at);
+        domi_format_amount_as_word(span->cpus_used).at);
 }
 
 static bool has_more_threads_than_quota(const domi_span *span)
@@ -70,13 +70,14 @@ static bool judge_quota_below_threads(const domi_span *span, domi_finding *findi
 
     if (!has_more_threads_than_quota(span))
         return false;
-    domi_finding_advise_key(finding, "system.threads", "%u", whole_cpus_of_thousandths(quota));
+    domi_finding_advise_value_of_key(finding, "system.threads", "%u",
+                                     whole_cpus_of_thousandths(quota));
     return domi_finding_write_sentence(
         finding,
         "There are %u threads, and the quota of the cgroup is %s CPUs, of "
         "which the program uses %s.",
-        (unsigned)span->thread_count, domi_word_of_amount((double)quota / QUOTA_WHOLE).at,
-        domi_word_of_amount(span->cpus_used).at);
+        (unsigned)span->thread_count, domi_format_amount_as_word((double)quota / QUOTA_WHOLE).at,
+        domi_format_amount_as_word(span->cpus_used).at);
 }
 
 /* --- time that was taken away ----------------------------------------------------------------- */
@@ -89,17 +90,18 @@ static bool judge_throttled_periods(const domi_span *span, domi_finding *finding
         domi_span_quotient_of_counts(in->throttles, in->periods) < THROTTLED)
         return false;
     if (has_more_threads_than_quota(span))
-        domi_finding_advise_key(finding, "system.threads", "%u",
-                                whole_cpus_of_thousandths(span->after->machine.quota));
+        domi_finding_advise_value_of_key(finding, "system.threads", "%u",
+                                         whole_cpus_of_thousandths(span->after->machine.quota));
     domi_finding_advise_in_words(finding,
                                  "raise the quota of the cgroup (CPUQuota= of systemd, cpu.max)");
     return domi_finding_write_sentence(
         finding,
         "The cgroup was stopped at its quota of %s CPUs in %s of %s periods, "
         "for %s of CPU time in all.",
-        domi_word_of_amount((double)span->after->machine.quota / QUOTA_WHOLE).at,
-        domi_word_of_amount((double)in->throttles).at, domi_word_of_amount((double)in->periods).at,
-        domi_word_of_time((double)in->throttled_ns).at);
+        domi_format_amount_as_word((double)span->after->machine.quota / QUOTA_WHOLE).at,
+        domi_format_amount_as_word((double)in->throttles).at,
+        domi_format_amount_as_word((double)in->periods).at,
+        domi_format_time_as_word((double)in->throttled_ns).at);
 }
 
 static bool judge_cpu_time_stolen_by_host(const domi_span *span, domi_finding *finding)
@@ -116,7 +118,7 @@ static bool judge_cpu_time_stolen_by_host(const domi_span *span, domi_finding *f
         finding,
         "The hypervisor has given %s of the time of the machine's %u CPUs to "
         "others.",
-        domi_word_of_percent(share).at, (unsigned)cpus);
+        domi_format_share_as_percent(share).at, (unsigned)cpus);
 }
 
 /* Find the thread that was denied a CPU for the largest share of the time in which it wanted one.
@@ -150,8 +152,8 @@ static bool judge_thread_denied_cpu(const domi_span *span, domi_finding *finding
         finding,
         "Thread %u had to wait for a CPU for %s of the time in which it wanted one; the "
         "program itself uses %s of %u CPUs.",
-        thread, domi_word_of_percent(share).at, domi_word_of_amount(span->cpus_used).at,
-        (unsigned)span->after->machine.cpus);
+        thread, domi_format_share_as_percent(share).at,
+        domi_format_amount_as_word(span->cpus_used).at, (unsigned)span->after->machine.cpus);
 }
 
 const domi_rule domi_rules_of_machine[] = {

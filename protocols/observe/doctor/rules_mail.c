@@ -44,9 +44,9 @@ static bool judge_full_mailboxes(const domi_span *span, domi_finding *finding)
     if (span->all.refusals < REFUSED_LEAST)
         return false;
     if (most < 32768)
-        domi_finding_advise_key(
+        domi_finding_advise_value_of_key(
             finding, "scheduler.mailboxMax", "%u",
-            (unsigned)domi_clamp_to_whole_number((double)most * 4, 1024, 65535));
+            (unsigned)domi_clamp_double_to_whole_number((double)most * 4, 1024, 65535));
     domi_finding_advise_in_words(finding,
                                  "and let senders wait for answers (domus_ask()), or spread the "
                                  "receiver over more actors");
@@ -54,8 +54,8 @@ static bool judge_full_mailboxes(const domi_span *span, domi_finding *finding)
         finding,
         "%s messages a second are refused, because %u wait at their receiver "
         "already%s%.40s%s.",
-        domi_word_of_amount(domi_span_events_a_second(span, span->all.refusals)).at, (unsigned)most,
-        waiting != NULL ? "; those of " : "", waiting != NULL ? waiting->name : "",
+        domi_format_amount_as_word(domi_span_count_to_events_a_second(span, span->all.refusals)).at,
+        (unsigned)most, waiting != NULL ? "; those of " : "", waiting != NULL ? waiting->name : "",
         waiting != NULL ? " wait for longest" : "");
 }
 
@@ -69,7 +69,7 @@ static void advise_more_messages_per_thread(const domi_look *look, domi_finding 
     if (wanted <= THREAD_MAX_HIGH &&
         (limit == 0 ||
          wanted <= limit / MIB / 2 / (look->thread_count != 0 ? look->thread_count : 1)))
-        domi_finding_advise_key(finding, "memory.threadMax", "%uMiB", (unsigned)wanted);
+        domi_finding_advise_value_of_key(finding, "memory.threadMax", "%uMiB", (unsigned)wanted);
     domi_finding_advise_in_words(finding, "see which actors keep what they get, or handle it late "
                                           "(domus actors)");
 }
@@ -85,8 +85,10 @@ static bool judge_max_messages_of_thread(const domi_span *span, domi_finding *fi
         finding,
         "%s messages a second are refused, because those of their sender's "
         "thread that nobody has handled and freed yet take %s.",
-        domi_word_of_amount(domi_span_events_a_second(span, span->all.thread_max_refusals)).at,
-        domi_word_of_bytes((double)most).at);
+        domi_format_amount_as_word(
+            domi_span_count_to_events_a_second(span, span->all.thread_max_refusals))
+            .at,
+        domi_format_bytes_as_word((double)most).at);
 }
 
 static bool judge_max_conversations(const domi_span *span, domi_finding *finding)
@@ -95,13 +97,14 @@ static bool judge_max_conversations(const domi_span *span, domi_finding *finding
 
     if (span->all.conversations_full == 0)
         return false;
-    domi_finding_advise_key(finding, "scheduler.conversationsMax", "%u",
-                            (unsigned)domi_clamp_to_whole_number((double)most * 4, 64, 1048576));
+    domi_finding_advise_value_of_key(
+        finding, "scheduler.conversationsMax", "%u",
+        (unsigned)domi_clamp_double_to_whole_number((double)most * 4, 64, 1048576));
     return domi_finding_write_sentence(
         finding,
         "%s times an actor had %u conversations that wait for an answer, and then handled "
         "no message until one of them ended.",
-        domi_word_of_amount((double)span->all.conversations_full).at, (unsigned)most);
+        domi_format_amount_as_word((double)span->all.conversations_full).at, (unsigned)most);
 }
 
 static bool judge_max_timers(const domi_span *span, domi_finding *finding)
@@ -110,11 +113,12 @@ static bool judge_max_timers(const domi_span *span, domi_finding *finding)
 
     if (span->all.timers_refused == 0)
         return false;
-    domi_finding_advise_key(finding, "scheduler.timersMax", "%u",
-                            (unsigned)domi_clamp_to_whole_number((double)most * 4, 1024, 16777216));
+    domi_finding_advise_value_of_key(
+        finding, "scheduler.timersMax", "%u",
+        (unsigned)domi_clamp_double_to_whole_number((double)most * 4, 1024, 16777216));
     return domi_finding_write_sentence(
         finding, "%s timers were not made, because their thread has %u of them.",
-        domi_word_of_amount((double)span->all.timers_refused).at, (unsigned)most);
+        domi_format_amount_as_word((double)span->all.timers_refused).at, (unsigned)most);
 }
 
 static bool judge_max_detached_threads(const domi_span *span, domi_finding *finding)
@@ -124,8 +128,9 @@ static bool judge_max_detached_threads(const domi_span *span, domi_finding *find
     if (most == 0 || span->after->usage.detached_busy < most ||
         span->before->usage.detached_busy < most)
         return false;
-    domi_finding_advise_key(finding, "detached.threadsMax", "%u",
-                            (unsigned)domi_clamp_to_whole_number((double)most * 2, 1, 512));
+    domi_finding_advise_value_of_key(
+        finding, "detached.threadsMax", "%u",
+        (unsigned)domi_clamp_double_to_whole_number((double)most * 2, 1, 512));
     return domi_finding_write_sentence(
         finding,
         "All %u threads that detached actors and outsiders may have are taken, "
@@ -155,8 +160,9 @@ static bool write_sentence_of_waiting_mail(const domi_span_actors *one, domi_fin
         finding,
         "Messages to %.40s wait for %s on average, though no thread is busy and %s of its actors "
         "hardly work: it seems that they take no message while they wait for an answer.",
-        one->name, domi_word_of_time(domi_span_quotient_of_counts(one->wait_ns, one->waits)).at,
-        domi_word_of_amount((double)one->alive).at);
+        one->name,
+        domi_format_time_as_word(domi_span_quotient_of_counts(one->wait_ns, one->waits)).at,
+        domi_format_amount_as_word((double)one->alive).at);
 }
 
 static bool judge_waits_in_mailboxes(const domi_span *span, domi_finding *finding)
@@ -179,15 +185,16 @@ static bool judge_waits_in_mailboxes(const domi_span *span, domi_finding *findin
         finding,
         "Messages to %.40s wait for %s on average; %s of its actors handle %s a second, "
         "in %s each.",
-        one->name, domi_word_of_time(domi_span_quotient_of_counts(one->wait_ns, one->waits)).at,
-        domi_word_of_amount((double)one->alive).at,
-        domi_word_of_amount(domi_span_events_a_second(span, one->messages)).at,
-        domi_word_of_time(domi_span_quotient_of_counts(one->run_ns, one->messages)).at);
+        one->name,
+        domi_format_time_as_word(domi_span_quotient_of_counts(one->wait_ns, one->waits)).at,
+        domi_format_amount_as_word((double)one->alive).at,
+        domi_format_amount_as_word(domi_span_count_to_events_a_second(span, one->messages)).at,
+        domi_format_time_as_word(domi_span_quotient_of_counts(one->run_ns, one->messages)).at);
 }
 
 static bool judge_expired_asks(const domi_span *span, domi_finding *finding)
 {
-    double rate = domi_span_events_a_second(span, span->all.asks_expired);
+    double rate = domi_span_count_to_events_a_second(span, span->all.asks_expired);
 
     if (rate < EXPIRED_LEAST)
         return false;
@@ -198,13 +205,13 @@ static bool judge_expired_asks(const domi_span *span, domi_finding *finding)
         finding,
         "%s asks a second are dropped, because their deadline passes before "
         "they are handled.",
-        domi_word_of_amount(rate).at);
+        domi_format_amount_as_word(rate).at);
 }
 
 /* Judge asks that are cancelled because their asker has gone away, when they are many. */
 static bool judge_cancelled_asks(const domi_span *span, domi_finding *finding)
 {
-    double rate = domi_span_events_a_second(span, span->all.cancels);
+    double rate = domi_span_count_to_events_a_second(span, span->all.cancels);
     double part = domi_span_quotient_of_counts(span->all.cancels, span->all.asks);
 
     if (rate < GONE_LEAST || part < GONE_PART)
@@ -218,12 +225,12 @@ static bool judge_cancelled_asks(const domi_span *span, domi_finding *finding)
         finding,
         "%s asks a second are cancelled, %s of all, because who has asked is "
         "gone before the answer comes.",
-        domi_word_of_amount(rate).at, domi_word_of_percent(part < 1 ? part : 1).at);
+        domi_format_amount_as_word(rate).at, domi_format_share_as_percent(part < 1 ? part : 1).at);
 }
 
 static bool judge_dead_letters(const domi_span *span, domi_finding *finding)
 {
-    double rate = domi_span_events_a_second(span, span->all.dead_letters);
+    double rate = domi_span_count_to_events_a_second(span, span->all.dead_letters);
 
     if (rate < LETTERS_LEAST)
         return false;
@@ -234,7 +241,7 @@ static bool judge_dead_letters(const domi_span *span, domi_finding *finding)
         finding,
         "%s messages a second go to actors that are gone, or that have no "
         "function for them.",
-        domi_word_of_amount(rate).at);
+        domi_format_amount_as_word(rate).at);
 }
 
 const domi_rule domi_rules_of_mail[] = {

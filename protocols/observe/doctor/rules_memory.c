@@ -32,9 +32,9 @@ static bool was_memory_high_by_foreign_use(const domi_span *span)
 static void advise_smaller_queues(const domi_look_settings *settings, domi_finding *finding)
 {
     if (settings->send_high > SEND_HIGH_LOW && settings->send_low <= SEND_HIGH_LOW)
-        domi_finding_advise_key(finding, "channel.sendHigh", "64KiB");
+        domi_finding_advise_value_of_key(finding, "channel.sendHigh", "64KiB");
     if (settings->mailbox_max > MAILBOX_MAX_LOW)
-        domi_finding_advise_key(finding, "scheduler.mailboxMax", "%u", MAILBOX_MAX_LOW);
+        domi_finding_advise_value_of_key(finding, "scheduler.mailboxMax", "%u", MAILBOX_MAX_LOW);
 }
 
 /* Advise a larger memory limit: `auto` if the configuration sets the limit, else more memory for
@@ -44,7 +44,7 @@ static void advise_larger_memory_limit(const domi_look *look, domi_finding *find
     uint64_t own = look->settings.memory_limit;
 
     if (own != 0 && look->memory.limit_bytes >= own)
-        domi_finding_advise_key(finding, "memory.limit", "auto");
+        domi_finding_advise_value_of_key(finding, "memory.limit", "auto");
     else
         domi_finding_advise_in_words(finding,
                                      "the limit is that of the cgroup or the machine: give it more "
@@ -73,10 +73,10 @@ static bool judge_critical_memory(const domi_span *span, domi_finding *finding)
         finding,
         "Memory is critical: %s of %s are used, of which the library has %s, and %s "
         "messages a second are refused.",
-        domi_word_of_bytes((double)memory->used_bytes).at,
-        domi_word_of_bytes((double)memory->limit_bytes).at,
-        domi_word_of_bytes((double)memory->own_bytes).at,
-        domi_word_of_amount(domi_span_events_a_second(span, span->all.busy)).at);
+        domi_format_bytes_as_word((double)memory->used_bytes).at,
+        domi_format_bytes_as_word((double)memory->limit_bytes).at,
+        domi_format_bytes_as_word((double)memory->own_bytes).at,
+        domi_format_amount_as_word(domi_span_count_to_events_a_second(span, span->all.busy)).at);
 }
 
 static bool judge_high_memory(const domi_span *span, domi_finding *finding)
@@ -90,11 +90,11 @@ static bool judge_high_memory(const domi_span *span, domi_finding *finding)
         finding,
         "Memory is high: the library has %s, of a budget of %s, and %s of %s are used; %s "
         "connections were reset for it.",
-        domi_word_of_bytes((double)memory->own_bytes).at,
-        domi_word_of_bytes((double)memory->budget_bytes).at,
-        domi_word_of_bytes((double)memory->used_bytes).at,
-        domi_word_of_bytes((double)memory->limit_bytes).at,
-        domi_word_of_amount((double)span->all.channels_shed).at);
+        domi_format_bytes_as_word((double)memory->own_bytes).at,
+        domi_format_bytes_as_word((double)memory->budget_bytes).at,
+        domi_format_bytes_as_word((double)memory->used_bytes).at,
+        domi_format_bytes_as_word((double)memory->limit_bytes).at,
+        domi_format_amount_as_word((double)span->all.channels_shed).at);
 }
 
 static bool judge_high_foreign_memory(const domi_span *span, domi_finding *finding)
@@ -111,9 +111,9 @@ static bool judge_high_foreign_memory(const domi_span *span, domi_finding *findi
         finding,
         "%s of %s are used, of which the library has only %s: nothing is "
         "refused for it yet.",
-        domi_word_of_bytes((double)memory->used_bytes).at,
-        domi_word_of_bytes((double)memory->limit_bytes).at,
-        domi_word_of_bytes((double)memory->own_bytes).at);
+        domi_format_bytes_as_word((double)memory->used_bytes).at,
+        domi_format_bytes_as_word((double)memory->limit_bytes).at,
+        domi_format_bytes_as_word((double)memory->own_bytes).at);
 }
 
 const domi_rule domi_rules_of_memory[] = {

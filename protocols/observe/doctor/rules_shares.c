@@ -69,14 +69,14 @@ static bool are_phases_long_by_last_runs(const domi_span_thread *thread)
 
 static bool are_state_phases_cut_short(const domi_span *span, const domi_look_counters *counters)
 {
-    return domi_span_events_a_second(span, counters->deadline_expiries) >= CUTS_LEAST &&
+    return domi_span_count_to_events_a_second(span, counters->deadline_expiries) >= CUTS_LEAST &&
            domi_span_quotient_of_counts(counters->deadline_expiries, counters->iterations) >=
                CUT_SHORT;
 }
 
 static bool has_io_completions(const domi_span *span, const domi_look_counters *counters)
 {
-    return domi_span_events_a_second(
+    return domi_span_count_to_events_a_second(
                span, domi_span_growth_of_counter(counters->completions,
                                                  counters->wakeups_received)) >= IO_LEAST;
 }
@@ -107,14 +107,15 @@ static bool judge_io_starves_state(const domi_span *span, domi_finding *finding)
         const domi_span_thread *thread = &span->threads[i];
         if (!are_state_actors_starved_by_io(span, thread))
             continue;
-        domi_finding_advise_key(finding, "scheduler.ioRatio", "%u",
-                                (unsigned)domi_clamp_to_whole_number((double)ratio / 2, 1, 50));
+        domi_finding_advise_value_of_key(
+            finding, "scheduler.ioRatio", "%u",
+            (unsigned)domi_clamp_double_to_whole_number((double)ratio / 2, 1, 50));
         return domi_finding_write_sentence(
             finding,
             "Thread %u is busy all the time, its state actors get %s of it, and %s of them wait "
             "for their turn on average, because scheduler.ioRatio is %u.",
-            i, domi_word_of_percent(thread->state).at, domi_word_of_amount(thread->ready).at,
-            (unsigned)ratio);
+            i, domi_format_share_as_percent(thread->state).at,
+            domi_format_amount_as_word(thread->ready).at, (unsigned)ratio);
     }
     return false;
 }
@@ -161,27 +162,27 @@ static bool is_io_starved_by_state_actors(const domi_span *span, const domi_span
 static domi_word write_io_ratio(const domi_look_settings *settings)
 {
     return is_io_ratio_auto(settings) ? (domi_word){"auto"}
-                                      : domi_word_of_amount((double)settings->io_ratio);
+                                      : domi_format_amount_as_word((double)settings->io_ratio);
 }
 
 static void advise_more_time_for_io(const domi_look_settings *settings, domi_finding *finding)
 {
     if (is_io_ratio_auto(settings)) {
-        domi_finding_advise_key(finding, "scheduler.waitMax", "4ms");
+        domi_finding_advise_value_of_key(finding, "scheduler.waitMax", "4ms");
         return;
     }
     if (settings->io_ratio < EVEN || settings->io_ratio == 100)
-        domi_finding_advise_key(finding, "scheduler.ioRatio", "50");
+        domi_finding_advise_value_of_key(finding, "scheduler.ioRatio", "50");
     else
-        domi_finding_advise_key(
+        domi_finding_advise_value_of_key(
             finding, "scheduler.ioRatio", "%u",
-            (unsigned)domi_clamp_to_whole_number((double)settings->io_ratio + 20, 60, 95));
+            (unsigned)domi_clamp_double_to_whole_number((double)settings->io_ratio + 20, 60, 95));
     if (settings->min_budget_busy_ns > BUDGET_LONG)
-        domi_finding_advise_key(finding, "scheduler.minBudgetBusy", "50us");
+        domi_finding_advise_value_of_key(finding, "scheduler.minBudgetBusy", "50us");
     if (settings->min_budget_ns > BUDGET_LONG)
-        domi_finding_advise_key(finding, "scheduler.minBudget", "50us");
+        domi_finding_advise_value_of_key(finding, "scheduler.minBudget", "50us");
     if (settings->max_budget_ns > 1000000)
-        domi_finding_advise_key(finding, "scheduler.maxBudget", "1ms");
+        domi_finding_advise_value_of_key(finding, "scheduler.maxBudget", "1ms");
 }
 
 static bool judge_state_starves_io(const domi_span *span, domi_finding *finding)
@@ -195,8 +196,8 @@ static bool judge_state_starves_io(const domi_span *span, domi_finding *finding)
             finding,
             "State actors take %s of thread %u, and io waits for phases of theirs that take %s on "
             "average, with scheduler.ioRatio %s.",
-            domi_word_of_percent(thread->state).at, i,
-            domi_word_of_time(mean_wait_behind_state_actors(&thread->counters)).at,
+            domi_format_share_as_percent(thread->state).at, i,
+            domi_format_time_as_word(mean_wait_behind_state_actors(&thread->counters)).at,
             write_io_ratio(&span->after->settings).at);
     }
     return false;
@@ -231,10 +232,10 @@ static void advise_for_long_runs(const domi_span *span, const domi_span_actors *
         longest != NULL ? domi_span_quotient_of_counts(longest->run_ns, longest->messages) : 0;
 
     if (messages >= 4 && message_ns > 0 && span->after->settings.messages_per_run > 1)
-        domi_finding_advise_key(
+        domi_finding_advise_value_of_key(
             finding, "scheduler.maxMessagesPerRun", "%u",
-            (unsigned)domi_clamp_to_whole_number(RUN_WANTED / message_ns, 1,
-                                                 span->after->settings.messages_per_run));
+            (unsigned)domi_clamp_double_to_whole_number(RUN_WANTED / message_ns, 1,
+                                                        span->after->settings.messages_per_run));
     else
         domi_finding_advise_in_words(finding,
                                      "give these actors a pool (domus/pools.h), or their work to "
@@ -255,7 +256,7 @@ static bool judge_long_runs(const domi_span *span, domi_finding *finding)
             finding,
             "On thread %u runs go on for %s beyond the end of their phase on average; those of %s "
             "are the longest.",
-            i, domi_word_of_time(mean_overrun_of_state_phase(thread)).at,
+            i, domi_format_time_as_word(mean_overrun_of_state_phase(thread)).at,
             longest != NULL ? longest->name : "(unknown)");
     }
     return false;

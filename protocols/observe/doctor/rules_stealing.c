@@ -35,7 +35,7 @@ static bool are_threads_unevenly_busy(const domi_span *span)
         return false;
     const domi_span_thread *most = &span->threads[span->busiest];
     return most->busy >= LOADED && most->busy - span->threads[span->idlest].busy >= UNEVEN &&
-           most->ready >= WAITING && domi_span_events_a_second(span, span->steals) < FEW;
+           most->ready >= WAITING && domi_span_count_to_events_a_second(span, span->steals) < FEW;
 }
 
 static bool write_sentence_of_uneven_threads(const domi_span *span, const char *why,
@@ -47,8 +47,9 @@ static bool write_sentence_of_uneven_threads(const domi_span *span, const char *
         finding,
         "Thread %u is busy for %s of its time, with %s actors waiting on average, and "
         "thread %u for %s, which takes none of them, because %s.",
-        span->busiest, domi_word_of_percent(most->busy).at, domi_word_of_amount(most->ready).at,
-        span->idlest, domi_word_of_percent(span->threads[span->idlest].busy).at, why);
+        span->busiest, domi_format_share_as_percent(most->busy).at,
+        domi_format_amount_as_word(most->ready).at, span->idlest,
+        domi_format_share_as_percent(span->threads[span->idlest].busy).at, why);
 }
 
 static bool judge_ready_actors_not_stolen(const domi_span *span, domi_finding *finding)
@@ -60,8 +61,9 @@ static bool judge_ready_actors_not_stolen(const domi_span *span, domi_finding *f
         return false;
     double ready = span->threads[span->busiest].ready;
     if (ready <= (double)settings->steal_floor) {
-        domi_finding_advise_key(finding, "scheduler.steal.floor", "%u",
-                                (unsigned)domi_clamp_to_whole_number(ready / 4, 1, 32));
+        domi_finding_advise_value_of_key(
+            finding, "scheduler.steal.floor", "%u",
+            (unsigned)domi_clamp_double_to_whole_number(ready / 4, 1, 32));
         return write_sentence_of_uneven_threads(
             span, "scheduler.steal.floor keeps more than that for its thread", finding);
     }
@@ -69,7 +71,7 @@ static bool judge_ready_actors_not_stolen(const domi_span *span, domi_finding *f
         /* stealing is allowed, so the ready actors are pinned, or watch descriptors, and cannot
          * be stolen */
         return false;
-    domi_finding_advise_key(finding, "scheduler.steal.aggression", "128");
+    domi_finding_advise_value_of_key(finding, "scheduler.steal.aggression", "128");
     return write_sentence_of_uneven_threads(span, "scheduler.steal.aggression lets it wait",
                                             finding);
 }
@@ -79,23 +81,24 @@ static bool judge_disabled_stealing(const domi_span *span, domi_finding *finding
     if (!are_threads_unevenly_busy(span) || span->after->settings.steal_enabled != 0 ||
         mean_length_of_run(span) < WORTH_NS)
         return false;
-    domi_finding_advise_key(finding, "scheduler.steal.enabled", "true");
+    domi_finding_advise_value_of_key(finding, "scheduler.steal.enabled", "true");
     return write_sentence_of_uneven_threads(span, "scheduler.steal.enabled is false", finding);
 }
 
 static bool judge_costly_stealing(const domi_span *span, domi_finding *finding)
 {
-    double steals = domi_span_events_a_second(span, span->steals), run = mean_length_of_run(span);
+    double steals = domi_span_count_to_events_a_second(span, span->steals),
+           run = mean_length_of_run(span);
 
     if (steals < MANY || run >= WORTH_NS || run <= 0 ||
         (double)span->after->settings.steal_min_run_ns >= WORTH_NS)
         return false;
-    domi_finding_advise_key(finding, "scheduler.steal.minRun", "2us");
+    domi_finding_advise_value_of_key(finding, "scheduler.steal.minRun", "2us");
     return domi_finding_write_sentence(
         finding,
         "Threads borrow %s actors a second from each other, for runs of %s on "
         "average, which is less than a loan costs.",
-        domi_word_of_amount(steals).at, domi_word_of_time(run).at);
+        domi_format_amount_as_word(steals).at, domi_format_time_as_word(run).at);
 }
 
 const domi_rule domi_rules_of_stealing[] = {

@@ -61,7 +61,7 @@ static bool judge_thread_stuck_in_run(const domi_span *span, domi_finding *findi
             finding,
             "Thread %u has been in one run of an actor for %s or more, which "
             "goes on.",
-            i, domi_word_of_time(span->threads[i].open * span->seconds * 1e9).at);
+            i, domi_format_time_as_word(span->threads[i].open * span->seconds * 1e9).at);
     }
     return false;
 }
@@ -85,9 +85,10 @@ static bool judge_stalls_of_threads(const domi_span *span, domi_finding *finding
         finding,
         "An actor has held up its thread for more than stall.threshold (%s) %s times in "
         "%s, for %s in all.",
-        domi_word_of_time((double)span->after->settings.stall_ns).at,
-        domi_word_of_amount((double)stalls).at, domi_word_of_time(span->seconds * 1e9).at,
-        domi_word_of_time((double)stalled_ns).at);
+        domi_format_time_as_word((double)span->after->settings.stall_ns).at,
+        domi_format_amount_as_word((double)stalls).at,
+        domi_format_time_as_word(span->seconds * 1e9).at,
+        domi_format_time_as_word((double)stalled_ns).at);
 }
 
 /* --- handlers that wait ----------------------------------------------------------------------- */
@@ -122,7 +123,7 @@ static bool judge_blocked_threads(const domi_span *span, domi_finding *finding)
             finding,
             "Handlers on thread %u wait in system calls for %s of its time, "
             "in which it can do nothing else.",
-            i, domi_word_of_percent(blocked).at);
+            i, domi_format_share_as_percent(blocked).at);
     }
     return false;
 }
@@ -141,8 +142,9 @@ static bool judge_full_helper_threads(const domi_span *span, domi_finding *findi
 
     if (!are_helper_threads_full(span->before) || !are_helper_threads_full(span->after))
         return false;
-    domi_finding_advise_key(finding, "blocking.threadsMax", "%u",
-                            (unsigned)domi_clamp_to_whole_number((double)most * 2, 1, 1024));
+    domi_finding_advise_value_of_key(
+        finding, "blocking.threadsMax", "%u",
+        (unsigned)domi_clamp_double_to_whole_number((double)most * 2, 1, 1024));
     return domi_finding_write_sentence(
         finding,
         "All %u helper threads are busy, and %u functions of domus_blocking() "
@@ -162,8 +164,9 @@ static bool judge_full_name_lookups(const domi_span *span, domi_finding *finding
 
     if (!are_name_lookups_full(span->before) || !are_name_lookups_full(span->after))
         return false;
-    domi_finding_advise_key(finding, "connect.resolve.threadsMax", "%u",
-                            (unsigned)domi_clamp_to_whole_number((double)most * 4, 1, 64));
+    domi_finding_advise_value_of_key(
+        finding, "connect.resolve.threadsMax", "%u",
+        (unsigned)domi_clamp_double_to_whole_number((double)most * 4, 1, 64));
     return domi_finding_write_sentence(
         finding,
         "%u names are looked up, which is the most at a time, and %u wait for "

@@ -33,7 +33,7 @@ static domi_word write_number_in_largest_unit(double number, const struct unit *
     return word;
 }
 
-domi_word domi_word_of_amount(double number)
+domi_word domi_format_amount_as_word(double number)
 {
     static const struct unit units[] = {{1e9, " G"}, {1e6, " M"}, {1e4, ""}, {1, ""}, {1, NULL}};
     domi_word word;
@@ -47,7 +47,7 @@ domi_word domi_word_of_amount(double number)
     return write_number_in_largest_unit(number, &units[3]);
 }
 
-domi_word domi_word_of_percent(double share)
+domi_word domi_format_share_as_percent(double share)
 {
     domi_word word;
 
@@ -58,7 +58,7 @@ domi_word domi_word_of_percent(double share)
     return word;
 }
 
-domi_word domi_word_of_time(double ns)
+domi_word domi_format_time_as_word(double ns)
 {
     static const struct unit units[] = {
         {1e9, " s"}, {1e6, " ms"}, {1e3, " us"}, {1, " ns"}, {1, NULL}};
@@ -66,7 +66,7 @@ domi_word domi_word_of_time(double ns)
     return write_number_in_largest_unit(ns, units);
 }
 
-domi_word domi_word_of_bytes(double bytes)
+domi_word domi_format_bytes_as_word(double bytes)
 {
     static const struct unit units[] = {
         {1e9, " GB"}, {1e6, " MB"}, {1e3, " kB"}, {1, " B"}, {1, NULL}};
@@ -74,7 +74,7 @@ domi_word domi_word_of_bytes(double bytes)
     return write_number_in_largest_unit(bytes, units);
 }
 
-uint64_t domi_clamp_to_whole_number(double value, uint64_t least, uint64_t most)
+uint64_t domi_clamp_double_to_whole_number(double value, uint64_t least, uint64_t most)
 {
     if (!(value > (double)least))
         return least;
@@ -93,7 +93,7 @@ bool domi_finding_write_sentence(domi_finding *finding, const char *format, ...)
     return true;
 }
 
-static void add_text_to_change(domi_finding *finding, const char *text, size_t length)
+static void add_text_to_advised_yaml(domi_finding *finding, const char *text, size_t length)
 {
     size_t used = strlen(finding->change);
     size_t room = sizeof finding->change - 1 - used;
@@ -103,15 +103,15 @@ static void add_text_to_change(domi_finding *finding, const char *text, size_t l
     finding->change[used + length] = '\0';
 }
 
-static void begin_line_of_change(domi_finding *finding)
+static void begin_new_line_of_advised_yaml(domi_finding *finding)
 {
     if (finding->change[0] != '\0')
-        add_text_to_change(finding, "\n", 1);
+        add_text_to_advised_yaml(finding, "\n", 1);
 }
 
 /* Reopen the last line of a finding's YAML if it belongs to the same section as a key. Returns the
  * rest of the key to add. */
-static const char *reopen_line_of_same_section(domi_finding *finding, const char *key)
+static const char *reopen_yaml_line_of_same_section(domi_finding *finding, const char *key)
 {
     char *newline = strrchr(finding->change, '\n');
     char *line = newline != NULL ? newline + 1 : finding->change;
@@ -121,11 +121,12 @@ static const char *reopen_line_of_same_section(domi_finding *finding, const char
         line[section] != ':' || line[length - 1] != '}')
         return NULL;
     line[length - 1] = '\0';
-    add_text_to_change(finding, ", ", 2);
+    add_text_to_advised_yaml(finding, ", ", 2);
     return key + section + 1;
 }
 
-void domi_finding_advise_key(domi_finding *finding, const char *key, const char *format, ...)
+void domi_finding_advise_value_of_key(domi_finding *finding, const char *key, const char *format,
+                                      ...)
 {
     char value[64];
     va_list arguments;
@@ -134,29 +135,29 @@ void domi_finding_advise_key(domi_finding *finding, const char *key, const char 
     va_start(arguments, format);
     (void)vsnprintf(value, sizeof value, format, arguments);
     va_end(arguments);
-    const char *rest = reopen_line_of_same_section(finding, key);
+    const char *rest = reopen_yaml_line_of_same_section(finding, key);
     if (rest != NULL) {
         key = rest;
         depth = 1;
     } else {
-        begin_line_of_change(finding);
+        begin_new_line_of_advised_yaml(finding);
     }
     for (; key[strcspn(key, ".")] != '\0'; depth++) {
         size_t length = strcspn(key, ".");
-        add_text_to_change(finding, key, length);
-        add_text_to_change(finding, ": {", 3);
+        add_text_to_advised_yaml(finding, key, length);
+        add_text_to_advised_yaml(finding, ": {", 3);
         key += length + 1;
     }
-    add_text_to_change(finding, key, strlen(key));
-    add_text_to_change(finding, ": ", 2);
-    add_text_to_change(finding, value, strlen(value));
+    add_text_to_advised_yaml(finding, key, strlen(key));
+    add_text_to_advised_yaml(finding, ": ", 2);
+    add_text_to_advised_yaml(finding, value, strlen(value));
     for (; depth > 0; depth--)
-        add_text_to_change(finding, "}", 1);
+        add_text_to_advised_yaml(finding, "}", 1);
 }
 
 void domi_finding_advise_in_words(domi_finding *finding, const char *sentence)
 {
-    begin_line_of_change(finding);
-    add_text_to_change(finding, "# ", 2);
-    add_text_to_change(finding, sentence, strlen(sentence));
+    begin_new_line_of_advised_yaml(finding);
+    add_text_to_advised_yaml(finding, "# ", 2);
+    add_text_to_advised_yaml(finding, sentence, strlen(sentence));
 }

@@ -9,8 +9,8 @@
 #define STARTS_APART 1e7  /* ns over which the figures of one look may be read */
 
 /* Subtract a group of figures of `size` bytes from another, figure by figure. */
-static void subtract_groups_of_figures(const void *after, const void *before, void *ret_group,
-                                       size_t size)
+static void subtract_earlier_group_of_figures(const void *after, const void *before,
+                                              void *ret_group, size_t size)
 {
     const uint64_t *a = after, *b = before;
     uint64_t *to = ret_group;
@@ -22,7 +22,7 @@ static void subtract_groups_of_figures(const void *after, const void *before, vo
 static void subtract_counters(const domi_look_counters *after, const domi_look_counters *before,
                               domi_look_counters *ret_counters)
 {
-    subtract_groups_of_figures(after, before, ret_counters, sizeof *ret_counters);
+    subtract_earlier_group_of_figures(after, before, ret_counters, sizeof *ret_counters);
     ret_counters->queued_bytes =
         after->queued_bytes < before->queued_bytes ? after->queued_bytes : before->queued_bytes;
 }
@@ -38,7 +38,7 @@ static void add_counters(const domi_look_counters *counters, domi_look_counters 
 
 /* Returns part / whole as a share from 0 to 1. Clocks that are read one after the other may give
  * slightly more than 1, which is cut to 1. */
-static double share_of_whole(uint64_t part, uint64_t whole)
+static double quotient_of_counts_at_most_one(uint64_t part, uint64_t whole)
 {
     double ratio = domi_span_quotient_of_counts(part, whole);
 
@@ -53,32 +53,32 @@ static void set_shares_of_phases(const domi_look_thread *after, const domi_look_
     uint64_t wall_ns = to->counters.wall_ns;
     domi_look_phases spent = {0};
 
-    subtract_groups_of_figures(&after->phases, &before->phases, &spent, sizeof spent);
-    to->submit = share_of_whole(spent.submit, wall_ns);
-    to->sleep = share_of_whole(spent.sleep, wall_ns);
-    to->completions = share_of_whole(spent.completions, wall_ns);
-    to->channels = share_of_whole(spent.channels, wall_ns);
-    to->events = share_of_whole(spent.events, wall_ns);
-    to->state = share_of_whole(spent.state, wall_ns);
-    to->other = share_of_whole(spent.other, wall_ns);
+    subtract_earlier_group_of_figures(&after->phases, &before->phases, &spent, sizeof spent);
+    to->submit = quotient_of_counts_at_most_one(spent.submit, wall_ns);
+    to->sleep = quotient_of_counts_at_most_one(spent.sleep, wall_ns);
+    to->completions = quotient_of_counts_at_most_one(spent.completions, wall_ns);
+    to->channels = quotient_of_counts_at_most_one(spent.channels, wall_ns);
+    to->events = quotient_of_counts_at_most_one(spent.events, wall_ns);
+    to->state = quotient_of_counts_at_most_one(spent.state, wall_ns);
+    to->other = quotient_of_counts_at_most_one(spent.other, wall_ns);
     to->ready = domi_span_quotient_of_counts(to->counters.ready_ns, spent.state);
 }
 
 static void set_shares_of_cpu_times(const domi_look_thread *after, const domi_look_thread *before,
                                     uint64_t span_ns, domi_span_thread *to)
 {
-    to->asleep = share_of_whole(
+    to->asleep = quotient_of_counts_at_most_one(
         domi_span_growth_of_counter(after->phases.sleep, before->phases.sleep), span_ns);
     to->busy = 1 - to->asleep;
-    to->open = 1 - share_of_whole(to->counters.wall_ns, span_ns);
+    to->open = 1 - quotient_of_counts_at_most_one(to->counters.wall_ns, span_ns);
     to->had_cpu = 1;
     to->cpu = -1;
     if (after->times.cpu_ns == 0 || before->times.cpu_ns == 0)
         return;
-    to->cpu = share_of_whole(domi_span_growth_of_counter(after->times.cpu_ns, before->times.cpu_ns),
-                             span_ns);
+    to->cpu = quotient_of_counts_at_most_one(
+        domi_span_growth_of_counter(after->times.cpu_ns, before->times.cpu_ns), span_ns);
     to->tells_denied = after->times.waiting_ns != 0;
-    to->denied = share_of_whole(
+    to->denied = quotient_of_counts_at_most_one(
         domi_span_growth_of_counter(after->times.waiting_ns, before->times.waiting_ns), span_ns);
     if (to->cpu > 0)
         to->had_cpu = to->cpu / (to->cpu + to->denied);
@@ -159,12 +159,12 @@ static const domi_look_behaviour *find_behaviour_in_earlier_look(const domi_look
     return &none;
 }
 
-static void add_counts_of_behaviour(domi_span_actors *to, const domi_look_actors *one,
-                                    const domi_look_behaviour *before)
+static void add_growth_of_counts_of_behaviour(domi_span_actors *to, const domi_look_actors *one,
+                                              const domi_look_behaviour *before)
 {
     domi_look_behaviour counts = {0};
 
-    subtract_groups_of_figures(&one->counts, before, &counts, sizeof counts);
+    subtract_earlier_group_of_figures(&one->counts, before, &counts, sizeof counts);
     to->alive += one->counts.alive;
     to->runs += counts.runs;
     to->messages += counts.messages;
@@ -188,8 +188,8 @@ static void set_counts_of_behaviours(domi_span *span)
             continue; /* the behaviour belongs to a thread that the span does not have */
         domi_span_actors *to = find_or_add_behaviour_of_span(span, one);
         if (to != NULL)
-            add_counts_of_behaviour(to, one,
-                                    find_behaviour_in_earlier_look(span->before, one, &block));
+            add_growth_of_counts_of_behaviour(
+                to, one, find_behaviour_in_earlier_look(span->before, one, &block));
     }
 }
 
@@ -222,7 +222,7 @@ static bool has_program_restarted(const domi_look *before, const domi_look *afte
 }
 
 /* Returns the reason why two looks make no span; NULL if they do. */
-static const char *reason_for_no_span(const domi_look *before, const domi_look *after)
+static const char *reason_why_looks_make_no_span(const domi_look *before, const domi_look *after)
 {
     double seconds = ((double)after->now_ns - (double)before->now_ns) / SECOND_NS;
 
@@ -247,7 +247,7 @@ static const char *reason_for_no_span(const domi_look *before, const domi_look *
 
 const char *domi_span_init(const domi_look *before, const domi_look *after, domi_span *ret_span)
 {
-    const char *error = reason_for_no_span(before, after);
+    const char *error = reason_why_looks_make_no_span(before, after);
     domi_span span = {.before = before, .after = after, .thread_count = after->thread_count};
 
     if (error != NULL)
@@ -265,8 +265,8 @@ const char *domi_span_init(const domi_look *before, const domi_look *after, domi
     domi_look_counters outside;
     subtract_counters(&after->outside, &before->outside, &outside);
     add_counters(&outside, &span.all);
-    subtract_groups_of_figures(&after->machine, &before->machine, &span.machine,
-                               sizeof span.machine);
+    subtract_earlier_group_of_figures(&after->machine, &before->machine, &span.machine,
+                                      sizeof span.machine);
     span.steals = domi_span_growth_of_counter(
         span.all.steals, domi_span_growth_of_counter(after->stand_ins, before->stand_ins));
     span.cpus_used = (double)span.machine.cpu_ns / SECOND_NS / span.seconds;

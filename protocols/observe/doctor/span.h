@@ -77,7 +77,7 @@ static inline double domi_span_quotient_of_counts(uint64_t part, uint64_t whole)
 }
 
 /* Returns the rate of a count over a span in events a second. */
-static inline double domi_span_events_a_second(const domi_span *span, uint64_t count)
+static inline double domi_span_count_to_events_a_second(const domi_span *span, uint64_t count)
 {
     return (double)count / span->seconds;
 }

@@ -102,7 +102,7 @@ static void add_piece_of_body(domt_http_read *read, const domus_stage_message *m
 }
 
 /* Returns whether the stage has read all messages, or as many as `read` has room for. */
-static bool has_read_last(const domt_http_read *read, const domus_stage_kit *kit)
+static bool has_read_all_messages(const domt_http_read *read, const domus_stage_kit *kit)
 {
     return read->count == DOMT_HTTP_MESSAGES_MAX ||
            (read->count != 0 && domus_stage_kit_is_last(kit));
@@ -114,7 +114,8 @@ static int decode_messages(domt_http_read *read, domus_stage_kit *kit, domt_http
     domus_stage_message message;
     int result = 0;
 
-    while (!has_read_last(read, kit) && (result = domus_stage_kit_next(kit, &message)) == 1) {
+    while (!has_read_all_messages(read, kit) &&
+           (result = domus_stage_kit_next(kit, &message)) == 1) {
         if (message.kind == DOMUS_STAGE_PIECE) {
             add_piece_of_body(read, &message);
         } else {
@@ -128,7 +129,7 @@ static int decode_messages(domt_http_read *read, domus_stage_kit *kit, domt_http
         if (message.kind == DOMUS_STAGE_PIECE ? message.last : !message.has_body)
             end_text_of_message(read);
     }
-    return has_read_last(read, kit) ? 0 : result;
+    return has_read_all_messages(read, kit) ? 0 : result;
 }
 
 /* Send requests as the client, which reads no response without a request. */
@@ -163,7 +164,7 @@ void domt_http_read_by_stage(domt_http_read *read, const domus_http_options *opt
         domt_fuzz_abort_unless(domus_stage_kit_feed(kit, bytes + done, piece) == 0);
         result = decode_messages(read, kit, take, context);
     }
-    if (result == 0 && !has_read_last(read, kit)) {
+    if (result == 0 && !has_read_all_messages(read, kit)) {
         domus_stage_kit_finish(kit);
         result = decode_messages(read, kit, take, context);
     }

@@ -20,26 +20,28 @@ static void check_decoding_in_pieces(const domus_pipeline *pipeline, const uint8
         seed = (seed ^ bytes[i]) * UINT64_C(0x100000001b3);
     seed |= 1;
     size_t step = size <= DRIP_MAX ? 1 : 1 + (size_t)(seed >> 40) % 16 * (size / 4096 + 1);
-    domt_decode_pieces(pipeline, bytes, size, domt_cut_random_size, &seed, &decoded, NULL);
+    domt_decode_in_pieces(pipeline, bytes, size, domt_size_of_next_random_piece, &seed, &decoded,
+                          NULL);
     DOMI_CHECK(domt_decoded_equals(whole, &decoded));
     domt_decoded_clear(&decoded);
-    domt_decode_pieces(pipeline, bytes, size, domt_cut_same_size, &step, &decoded, NULL);
+    domt_decode_in_pieces(pipeline, bytes, size, domt_size_of_next_equal_piece, &step, &decoded,
+                          NULL);
     DOMI_CHECK(domt_decoded_equals(whole, &decoded));
     domt_decoded_clear(&decoded);
 }
 
-void domt_fuzz_packets_of_pipeline(const domus_pipeline *pipeline, const uint8_t *bytes,
-                                   size_t size)
+void domt_fuzz_check_packets_of_pipeline(const domus_pipeline *pipeline, const uint8_t *bytes,
+                                         size_t size)
 {
     domt_decoded whole;
     domt_decoded encoded;
     domt_decoded again;
     domt_decoded encoded_again;
 
-    domt_decode_pieces(pipeline, bytes, size, NULL, NULL, &whole, &encoded);
+    domt_decode_in_pieces(pipeline, bytes, size, NULL, NULL, &whole, &encoded);
     check_decoding_in_pieces(pipeline, bytes, size, &whole);
 
-    domt_decode_pieces(pipeline, encoded.text, encoded.size, NULL, NULL, &again, &encoded_again);
+    domt_decode_in_pieces(pipeline, encoded.text, encoded.size, NULL, NULL, &again, &encoded_again);
     whole.error = 0; /* the error that ended the first run is not a part of the encoded bytes */
     DOMI_CHECK(domt_decoded_equals(&whole, &again));
     DOMI_CHECK(domt_decoded_equals(&encoded, &encoded_again));

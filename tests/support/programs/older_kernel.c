@@ -66,7 +66,7 @@ static struct ring {
 #define BEYOND(known, error)                                                                       \
     BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, ~(unsigned)(known), 0, 1), REFUSE(error)
 
-static void load_filter(void)
+static void load_seccomp_filter_of_kernel(void)
 {
     struct sock_filter steps[] = {
         LOAD(nr),
@@ -117,7 +117,7 @@ __attribute__((constructor)) static void begin_older_kernel(void)
 
     if (kernel != NULL && strcmp(kernel, "5.10") == 0)
         setup_flags = SETUP_FLAGS_5_10;
-    load_filter();
+    load_seccomp_filter_of_kernel();
 }
 
 /* --- liburing --------------------------------------------------------------------------------- */

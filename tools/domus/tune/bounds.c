@@ -19,7 +19,7 @@ bool tune_bound_read_text(const char *text, tune_bound *ret_bound)
            ret_bound->value > 0;
 }
 
-double tune_bound_get_log_of_breach(const tune_bound *bound, double figure)
+double tune_bound_log_of_ratio_if_broken(const tune_bound *bound, double figure)
 {
     double ratio = bound->is_most ? figure / bound->value : bound->value / figure;
 

@@ -120,7 +120,7 @@ bool tune_figures_set_figure(tune_figures *figures, const char *name, double val
 
 /* Set a figure that a tool has printed: errors of several lines are added up, and so are figures
  * with a `+` before their names; for others the last line counts. */
-static void set_figure_of_tool(tune_figures *figures, const char *name, double value)
+static void set_or_add_up_figure_of_tool(tune_figures *figures, const char *name, double value)
 {
     bool adds_up = name[0] == '+' || strcmp(name, "errors") == 0;
     name += name[0] == '+';
@@ -186,7 +186,8 @@ static bool read_number_with_time_unit(const char **at, double *ret_seconds)
 }
 
 /* Returns whether a line of a tool matches a pattern, whose values `ret_values` gets. */
-static bool does_line_match_pattern(const char *line, const char *text, double *ret_values)
+static bool match_line_and_read_values_of_pattern(const char *line, const char *text,
+                                                  double *ret_values)
 {
     size_t count = 0;
 
@@ -212,24 +213,24 @@ static bool does_line_match_pattern(const char *line, const char *text, double *
 }
 
 /* Read a line of a load's output into the figures. Returns whether it is a line of a known tool. */
-static bool read_line_of_tool(tune_figures *figures, const char *line)
+static bool read_figures_if_line_is_of_known_tool(tune_figures *figures, const char *line)
 {
     double values[VALUES_MAX] = {0};
 
     for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
         char names[64], *rest = names, *name;
-        if (!does_line_match_pattern(line, patterns[i].text, values))
+        if (!match_line_and_read_values_of_pattern(line, patterns[i].text, values))
             continue;
         snprintf(names, sizeof names, "%s", patterns[i].names);
         for (size_t j = 0; (name = strsep(&rest, " ")) != NULL; j++) {
             if (strcmp(name, "-") != 0)
-                set_figure_of_tool(figures, name, values[j] * patterns[i].factor);
+                set_or_add_up_figure_of_tool(figures, name, values[j] * patterns[i].factor);
         }
         return true;
     }
     /* hey prints no sum of its errors, so all of them count as one */
     if (strcmp(line, "Error distribution:") == 0)
-        set_figure_of_tool(figures, "errors", 1);
+        set_or_add_up_figure_of_tool(figures, "errors", 1);
     return strcmp(line, "Error distribution:") == 0;
 }
 
@@ -283,8 +284,8 @@ static void read_titles_of_csv(table *to, char *const *columns, size_t count)
     }
 }
 
-static void read_figures_of_csv_row(tune_figures *figures, table *to, char *const *columns,
-                                    size_t count)
+static void add_figures_of_redis_benchmark_row(tune_figures *figures, table *to,
+                                               char *const *columns, size_t count)
 {
     for (int i = 0; i < 5; i++) {
         double value;
@@ -304,7 +305,7 @@ static void read_figures_of_csv_row(tune_figures *figures, table *to, char *cons
 
 /* Read a line of a load's output into the figures. Returns whether it is a line of
  * redis-benchmark. */
-static bool read_line_of_csv(tune_figures *figures, table *to, char *line)
+static bool read_line_if_of_redis_benchmark(tune_figures *figures, table *to, char *line)
 {
     char *columns[COLUMNS_MAX];
     size_t count = line[0] == '"' ? split_line_of_csv(line, columns) : 0;
@@ -314,7 +315,7 @@ static bool read_line_of_csv(tune_figures *figures, table *to, char *line)
     if (strcmp(columns[0], "test") == 0)
         read_titles_of_csv(to, columns, count);
     else
-        read_figures_of_csv_row(figures, to, columns, count);
+        add_figures_of_redis_benchmark_row(figures, to, columns, count);
     return true;
 }
 
@@ -331,7 +332,7 @@ static bool is_name_of_figure(const char *name, size_t length)
 
 /* Read a line NAME VALUE [UNIT], as the benches of this tree print it, into the figures. Returns
  * false if such a line is invalid. */
-static bool read_line_of_own_form(tune_figures *figures, const char *line)
+static bool read_name_and_value_line_of_bench(tune_figures *figures, const char *line)
 {
     char name[TUNE_NAME_SIZE];
     double value;
@@ -380,8 +381,9 @@ bool tune_figures_read_output(const char *text, size_t size, tune_figures *ret_f
             continue;
         memcpy(line, at, length);
         line[length] = '\0';
-        if (!read_line_of_csv(ret_figures, &csv, line) && !read_line_of_tool(ret_figures, line) &&
-            !read_line_of_own_form(ret_figures, line))
+        if (!read_line_if_of_redis_benchmark(ret_figures, &csv, line) &&
+            !read_figures_if_line_is_of_known_tool(ret_figures, line) &&
+            !read_name_and_value_line_of_bench(ret_figures, line))
             return false;
     }
     return true;

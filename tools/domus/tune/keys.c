@@ -32,7 +32,7 @@ static const struct row {
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-static bool refuse_key_with_reason(tune_keys *keys, const char *what, const char *name)
+static bool store_why_key_is_refused(tune_keys *keys, const char *what, const char *name)
 {
     snprintf(keys->error, sizeof keys->error, "'%.120s' %s", name, what);
     return false;
@@ -52,7 +52,7 @@ static bool is_valid_path_of_key(const char *name)
 
 /* Returns whether a name means a path of the table: it is the whole path, or its end behind a dot.
  * In a pool's path `*` stands for any name. */
-static bool does_name_mean_path(const char *name, const char *path)
+static bool is_name_path_or_its_end(const char *name, const char *path)
 {
     const char *star = strchr(path, '*');
     size_t length = strlen(name), whole = strlen(path);
@@ -68,13 +68,13 @@ static bool does_name_mean_path(const char *name, const char *path)
 }
 
 /* Returns the only row of the table that a name means; NULL if there is none, or several. */
-static const struct row *find_only_row_of_name(const char *name, size_t *ret_found)
+static const struct row *find_only_row_that_name_means(const char *name, size_t *ret_found)
 {
     const struct row *row = NULL;
 
     *ret_found = 0;
     for (size_t i = 0; i < ROWS; i++) {
-        if (does_name_mean_path(name, table[i].path)) {
+        if (is_name_path_or_its_end(name, table[i].path)) {
             row = &table[i];
             ++*ret_found;
         }
@@ -93,7 +93,7 @@ static tune_key *find_key_by_path(tune_keys *keys, const char *path)
 
 /* Returns the key with this path, emptied of the values to try; it is added if it was not there.
  * NULL: there is no room. */
-static tune_key *find_or_add_key(tune_keys *keys, const char *path)
+static tune_key *add_key_or_empty_its_values(tune_keys *keys, const char *path)
 {
     tune_key *key = find_key_by_path(keys, path);
 
@@ -131,10 +131,10 @@ static bool add_values_to_key(tune_keys *keys, tune_key *key, const char *values
     for (const char *at = values;; at++) {
         size_t length = strcspn(at, ",");
         if (!is_valid_text_of_value(at, length) || has_key_value(key, at, length))
-            return refuse_key_with_reason(
+            return store_why_key_is_refused(
                 keys, "has a value that is empty, too long or there twice", values);
         if (key->count == TUNE_VALUES_MAX)
-            return refuse_key_with_reason(keys, "has more than 16 values", key->path);
+            return store_why_key_is_refused(keys, "has more than 16 values", key->path);
         snprintf(key->values[key->count++], TUNE_VALUE_SIZE, "%.*s", (int)length, at);
         at += length;
         if (*at == '\0')
@@ -144,34 +144,34 @@ static bool add_values_to_key(tune_keys *keys, tune_key *key, const char *values
 
 static bool add_key_with_values(tune_keys *keys, const char *path, const char *values)
 {
-    tune_key *key = find_or_add_key(keys, path);
+    tune_key *key = add_key_or_empty_its_values(keys, path);
 
     return key != NULL ? add_values_to_key(keys, key, values)
-                       : refuse_key_with_reason(keys, "is one key more than 16", path);
+                       : store_why_key_is_refused(keys, "is one key more than 16", path);
 }
 
 /* --- adding keys, and showing candidates ------------------------------------------------------ */
 
-static bool add_key_of_table(tune_keys *keys, const char *name)
+static bool add_key_with_values_of_table(tune_keys *keys, const char *name)
 {
     size_t found;
-    const struct row *row = find_only_row_of_name(name, &found);
+    const struct row *row = find_only_row_that_name_means(name, &found);
 
     if (!is_valid_path_of_key(name))
-        return refuse_key_with_reason(keys, "is no key", name);
+        return store_why_key_is_refused(keys, "is no key", name);
     if (row == NULL)
-        return refuse_key_with_reason(
+        return store_why_key_is_refused(
             keys,
             found == 0 ? "is no key with values of its own: name them by --values"
                        : "is the end of several keys",
             name);
     const char *path = strchr(row->path, '*') != NULL ? name : row->path;
     if (find_key_by_path(keys, path) != NULL)
-        return refuse_key_with_reason(keys, "is there twice", path);
+        return store_why_key_is_refused(keys, "is there twice", path);
     return add_key_with_values(keys, path, row->values);
 }
 
-bool tune_keys_add_named(tune_keys *keys, const char *names)
+bool tune_keys_add_comma_list_of_names(tune_keys *keys, const char *names)
 {
     char name[TUNE_KEY_SIZE];
 
@@ -179,8 +179,8 @@ bool tune_keys_add_named(tune_keys *keys, const char *names)
         size_t length = strcspn(at, ",");
         snprintf(name, sizeof name, "%.*s", (int)length, at);
         if (length >= sizeof name)
-            return refuse_key_with_reason(keys, "is no key", name);
-        if (!add_key_of_table(keys, name))
+            return store_why_key_is_refused(keys, "is no key", name);
+        if (!add_key_with_values_of_table(keys, name))
             return false;
         at += length;
         if (*at == '\0')
@@ -188,17 +188,17 @@ bool tune_keys_add_named(tune_keys *keys, const char *names)
     }
 }
 
-bool tune_keys_set_values(tune_keys *keys, const char *text)
+bool tune_keys_set_values_to_try(tune_keys *keys, const char *text)
 {
     char name[TUNE_KEY_SIZE];
     size_t found, length = strcspn(text, "=");
 
     snprintf(name, sizeof name, "%.*s", (int)length, text);
     if (text[length] == '\0' || length >= sizeof name || !is_valid_path_of_key(name))
-        return refuse_key_with_reason(keys, "is not KEY=VALUE,VALUE", text);
-    const struct row *row = find_only_row_of_name(name, &found);
+        return store_why_key_is_refused(keys, "is not KEY=VALUE,VALUE", text);
+    const struct row *row = find_only_row_that_name_means(name, &found);
     if (found > 1)
-        return refuse_key_with_reason(keys, "is the end of several keys", name);
+        return store_why_key_is_refused(keys, "is the end of several keys", name);
     const char *path = row != NULL && strchr(row->path, '*') == NULL ? row->path : name;
     return add_key_with_values(keys, path, text + length + 1);
 }
@@ -211,15 +211,15 @@ void tune_keys_add_all_of_table(tune_keys *keys)
     }
 }
 
-void tune_keys_write_assignment(const tune_keys *keys, const tune_point *point, size_t key,
-                                char *ret_text, size_t size)
+void tune_keys_write_key_equals_value(const tune_keys *keys, const tune_point *point, size_t key,
+                                      char *ret_text, size_t size)
 {
     snprintf(ret_text, size, "%s=%s", keys->each[key].path,
              keys->each[key].values[point->choice[key] - 1]);
 }
 
-void tune_keys_write_candidate(const tune_keys *keys, const tune_point *point, char *ret_text,
-                               size_t size)
+void tune_keys_describe_candidate(const tune_keys *keys, const tune_point *point, char *ret_text,
+                                  size_t size)
 {
     size_t used = 0;
 
@@ -249,7 +249,7 @@ static size_t split_path_into_parts(const char *path, char *ret_copy, char *ret_
     return count;
 }
 
-bool tune_keys_is_of_list_element(const tune_keys *keys, size_t key)
+bool tune_keys_is_key_of_pool_or_listener(const tune_keys *keys, size_t key)
 {
     const char *path = keys->each[key].path;
 
@@ -259,7 +259,7 @@ bool tune_keys_is_of_list_element(const tune_keys *keys, size_t key)
 /* Returns whether a candidate's value of a key has to be written in the YAML. */
 static bool must_value_be_in_yaml(const tune_keys *keys, const tune_point *point, size_t key)
 {
-    return point->choice[key] != 0 && !tune_keys_is_of_list_element(keys, key);
+    return point->choice[key] != 0 && !tune_keys_is_key_of_pool_or_listener(keys, key);
 }
 
 /* Returns whether a value must be quoted in YAML, because YAML or the configuration's reader could
@@ -284,8 +284,8 @@ static void print_value_as_yaml(const char *value, FILE *out)
 }
 
 /* Print the parts of a key's path that differ from those of the path before it, as YAML. */
-static void print_new_parts_of_path(char *const *parts, size_t count, size_t same,
-                                    const char *value, FILE *out)
+static void print_yaml_of_path_parts_that_differ(char *const *parts, size_t count, size_t same,
+                                                 const char *value, FILE *out)
 {
     for (size_t i = same; i < count; i++)
         (void)fprintf(out, "%*s%s:%s", (int)i * 2, "", parts[i], i + 1 < count ? "\n" : "");
@@ -294,8 +294,8 @@ static void print_new_parts_of_path(char *const *parts, size_t count, size_t sam
 
 /* Print keys with the same first parts together as YAML, in whatever order the user has named
  * them. */
-static void print_keys_grouped_by_path(const tune_keys *keys, const tune_point *point, size_t first,
-                                       uint32_t *done, FILE *out)
+static void print_yaml_of_keys_with_same_section(const tune_keys *keys, const tune_point *point,
+                                                 size_t first, uint32_t *done, FILE *out)
 {
     char copies[2][TUNE_KEY_SIZE], *parts[2][PARTS_MAX];
     size_t counts[2] = {0, 0}, now = 0;
@@ -303,8 +303,8 @@ static void print_keys_grouped_by_path(const tune_keys *keys, const tune_point *
     /* The key to be printed next is the one with the most parts in common with the last one. */
     for (size_t next = first, same = 0; next < keys->count; now = 1 - now) {
         counts[now] = split_path_into_parts(keys->each[next].path, copies[now], parts[now]);
-        print_new_parts_of_path(parts[now], counts[now], same,
-                                keys->each[next].values[point->choice[next] - 1], out);
+        print_yaml_of_path_parts_that_differ(parts[now], counts[now], same,
+                                             keys->each[next].values[point->choice[next] - 1], out);
         *done |= 1u << next;
         size_t best = 0, found = keys->count;
         for (size_t i = 0; i < keys->count; i++) {
@@ -332,6 +332,6 @@ void tune_keys_write_yaml(const tune_keys *keys, const tune_point *point, FILE *
 
     for (size_t i = 0; i < keys->count; i++) {
         if (must_value_be_in_yaml(keys, point, i) && (done & 1u << i) == 0)
-            print_keys_grouped_by_path(keys, point, i, &done, out);
+            print_yaml_of_keys_with_same_section(keys, point, i, &done, out);
     }
 }

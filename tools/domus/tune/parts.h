@@ -31,7 +31,7 @@ bool tune_bound_read_text(const char *text, tune_bound *ret_bound);
 
 /* Returns by how much a figure breaks a bound, as the logarithm of their ratio; 0 if it keeps the
  * bound. */
-double tune_bound_get_log_of_breach(const tune_bound *bound, double figure);
+double tune_bound_log_of_ratio_if_broken(const tune_bound *bound, double figure);
 
 /* ---- request.c --------------------------------------------------------------------------------*/
 
@@ -62,22 +62,22 @@ bool tune_request_read_command_line(const command *self, int argc, char **argv,
 /* One stage of a search: tries the values of one key, in rounds (tools/domus/tune/search.h). */
 
 /* Begin the stage for the key search->key, with its first round. */
-void tune_stage_begin(tune_search *search);
+void tune_stage_begin_with_values_of_key(tune_search *search);
 
 /* Record all outcomes of a round of the stage, and begin the next one. Returns whether the stage
  * continues. */
-bool tune_stage_end_round(tune_search *search);
+bool tune_stage_rate_rivals_after_round(tune_search *search);
 
 /* End the stage of a search, and put its best value into search->best. Sets search->verdict if the
  * base has failed. Returns whether the chosen value breaks the bounds. */
-bool tune_stage_end(tune_search *search);
+bool tune_stage_choose_value_for_key(tune_search *search);
 
 /* Returns the best rival of the stage so far. */
 const tune_rival *tune_stage_get_best_rival(const tune_search *search);
 
 /* Returns the logarithm of the ratio to the base that occurs by chance in at most 5 of 100 cases
  * after the rounds so far; INFINITY if it is unknown. */
-double tune_stage_get_noise(const tune_search *search);
+double tune_stage_noise_of_rival_figure(const tune_search *search);
 
 /* ---- progress.c -------------------------------------------------------------------------------*/
 
@@ -93,13 +93,13 @@ void tune_progress_begin(tune_progress *progress);
 
 /* Show that a run of the search begins, if the output is a terminal. `records` has the runs before
  * it. */
-void tune_progress_show_next_run(tune_progress *progress, const tune_records *records);
+void tune_progress_draw_line_if_terminal(tune_progress *progress, const tune_records *records);
 
 /* Show the last run of `records`, which has ended. */
-void tune_progress_show_last_run(tune_progress *progress, const tune_records *records);
+void tune_progress_print_run_if_no_terminal(tune_progress *progress, const tune_records *records);
 
 /* End the line on the terminal that changes, so that other text can be printed. */
-void tune_progress_end_line(tune_progress *progress);
+void tune_progress_erase_line(tune_progress *progress);
 
 /* ---- report.c ---------------------------------------------------------------------------------*/
 
@@ -108,14 +108,15 @@ void tune_progress_end_line(tune_progress *progress);
 
 /* Print the verdict of a search, the winning values, their effect on other figures, and the front.
  * `words` are the words of a command line that repeats the search; NULL ends them. */
-void tune_report_print(const tune_records *records, char *const *words, FILE *out);
+void tune_report_print_as_yaml_with_comments(const tune_records *records, char *const *words,
+                                             FILE *out);
 
 /* Print all runs of a search as JSON. Returns whether that succeeded. */
-bool tune_report_print_json(const tune_records *records, FILE *out);
+bool tune_report_print_all_runs_as_json(const tune_records *records, FILE *out);
 
 /* Print the candidates as an SVG picture: the rate to the right, and p99, or else cpu, upwards.
  * Returns whether there was anything to show. */
-bool tune_report_print_svg(const tune_records *records, FILE *out);
+bool tune_report_print_scatter_as_svg(const tune_records *records, FILE *out);
 
 /* ---- scatter.c --------------------------------------------------------------------------------*/
 
@@ -129,17 +130,17 @@ typedef struct tune_scale {
 
 /* Make the scale of a picture of these candidates. Returns false if fewer than two of them have a
  * rate and a p99, and fewer than two have a rate and a cpu. */
-bool tune_scale_make_of_spots(const tune_spot *spots, size_t count, tune_scale *ret_scale);
+bool tune_scale_make_for_candidates(const tune_spot *spots, size_t count, tune_scale *ret_scale);
 
 /* Get the place of a candidate in the picture: to the right, and upwards. Returns whether it has
  * one. */
-bool tune_scale_place_candidate(const tune_scale *scale, const tune_spot *spot,
-                                double ret_place[2]);
+bool tune_scale_get_place_of_candidate(const tune_scale *scale, const tune_spot *spot,
+                                       double ret_place[2]);
 
 /* Print the picture of the candidates with letters, in lines of a comment, unless there is nothing
  * to show. */
-void tune_scatter_print_letters(const tune_records *records, const tune_spot *spots, size_t count,
-                                FILE *out);
+void tune_scatter_print_picture_of_letters(const tune_records *records, const tune_spot *spots,
+                                           size_t count, FILE *out);
 
 /* ---- shell.c ----------------------------------------------------------------------------------*/
 
@@ -148,6 +149,6 @@ void tune_scatter_print_letters(const tune_records *records, const tune_spot *sp
 /* Returns why words behind a command would not reach its program, such as a comment, a pipe in the
  * last command, or an operator like `;` or `&` at the end; NULL if no reason is found. Only the
  * text is read, so a script may still ignore its words. */
-const char *tune_shell_why_words_are_dropped(const char *line);
+const char *tune_shell_why_added_words_are_dropped(const char *line);
 
 #endif

@@ -85,7 +85,7 @@ static bool get_next_process_of_proc(DIR *directory, process_status *ret_status)
 static pid_t strangers[TUNE_MEMBERS_MAX];
 static size_t strangers_count;
 
-static bool is_child_from_before(pid_t pid)
+static bool is_child_that_existed_before_search(pid_t pid)
 {
     for (size_t i = 0; i < strangers_count; i++) {
         if (strangers[i] == pid)
@@ -94,7 +94,7 @@ static bool is_child_from_before(pid_t pid)
     return false;
 }
 
-static void remember_children_from_before(void)
+static void remember_children_that_exist_already(void)
 {
     DIR *directory = opendir("/proc");
     process_status one;
@@ -108,11 +108,11 @@ static void remember_children_from_before(void)
         (void)closedir(directory);
 }
 
-void tune_process_prepare_to_adopt(void)
+void tune_become_adopter_of_orphans(void)
 {
     const struct sigaction ignore = {.sa_handler = SIG_IGN};
 
-    remember_children_from_before();
+    remember_children_that_exist_already();
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1UL);
     /* without a reader of its output, this program must still end the service */
     (void)sigaction(SIGPIPE, &ignore, NULL);
@@ -120,7 +120,7 @@ void tune_process_prepare_to_adopt(void)
 
 /* --- beginning a process ---------------------------------------------------------------------- */
 
-/* Do the part of tune_process_begin() that runs in the new process. */
+/* Do the part of tune_process_start_command_with_pipes() that runs in the new process. */
 static _Noreturn void execute_command_in_child(const char *script, char *const *words,
                                                const int *pipes)
 {
@@ -152,7 +152,8 @@ static void close_descriptors_of_pipes(const int *fds, size_t count)
     }
 }
 
-int tune_process_begin(tune_process *process, const char *command, char *const *words)
+int tune_process_start_command_with_pipes(tune_process *process, const char *command,
+                                          char *const *words)
 {
     int pipes[4] = {-1, -1, -1, -1}, error = 0;
     char *script = NULL;
@@ -217,7 +218,7 @@ static void read_bytes_of_stream(tune_stream *stream)
     }
 }
 
-void tune_process_read_outputs(tune_process *one, tune_process *other, int ms)
+void tune_process_wait_and_read_outputs(tune_process *one, tune_process *other, int ms)
 {
     tune_stream *streams[4] = {&one->out, &one->err, NULL, NULL};
     struct pollfd polled[4];
@@ -239,7 +240,7 @@ void tune_process_read_outputs(tune_process *one, tune_process *other, int ms)
 
 /* --- ending processes ------------------------------------------------------------------------- */
 
-bool tune_process_has_leader_ended(tune_process *process)
+bool tune_process_has_command_ended(tune_process *process)
 {
     if (!process->has_ended && waitpid(process->pid, &process->status, WNOHANG) == process->pid) {
         process->has_ended = true;
@@ -267,12 +268,12 @@ static bool wait_for_processes_of_group(tune_process *process, long ms)
         if (pid == 0) {
             if (tune_now_ms() >= end)
                 return false;
-            tune_process_read_outputs(process, NULL, STEP_MS);
+            tune_process_wait_and_read_outputs(process, NULL, STEP_MS);
         }
     }
 }
 
-bool tune_process_end_group(tune_process *process, long ms)
+bool tune_process_terminate_or_kill_group(tune_process *process, long ms)
 {
     bool has_ended = true;
 
@@ -292,14 +293,14 @@ bool tune_process_end_group(tune_process *process, long ms)
 
 /* Send a signal to all adopted processes, and wait for those that have ended. Returns whether any
  * are left. */
-static bool signal_adopted_processes(int number)
+static bool signal_and_reap_adopted_processes(int number)
 {
     DIR *directory = opendir("/proc");
     bool is_any = false;
     process_status one;
 
     while (directory != NULL && get_next_process_of_proc(directory, &one)) {
-        if (one.parent != getpid() || is_child_from_before(one.pid))
+        if (one.parent != getpid() || is_child_that_existed_before_search(one.pid))
             continue;
         is_any = true;
         (void)kill(one.pid, number);
@@ -311,17 +312,17 @@ static bool signal_adopted_processes(int number)
 }
 
 /* Children of adopted processes are adopted in turn, so this continues until none is left. */
-void tune_process_end_adopted(long ms)
+void tune_terminate_or_kill_adopted_processes(long ms)
 {
     const struct timespec pause = {.tv_nsec = STEP_MS * 1000000L};
     int64_t end = tune_now_ms() + ms;
 
-    if (!signal_adopted_processes(SIGTERM))
+    if (!signal_and_reap_adopted_processes(SIGTERM))
         return;
-    while (tune_now_ms() < end && signal_adopted_processes(0))
+    while (tune_now_ms() < end && signal_and_reap_adopted_processes(0))
         (void)nanosleep(&pause, NULL);
     end = tune_now_ms() + KILLED_MS;
-    while (signal_adopted_processes(SIGKILL) && tune_now_ms() < end)
+    while (signal_and_reap_adopted_processes(SIGKILL) && tune_now_ms() < end)
         (void)nanosleep(&pause, NULL);
 }
 
@@ -338,7 +339,7 @@ static double get_cpu_time_of_process(pid_t pid)
     return (double)used.tv_sec + (double)used.tv_nsec / 1e9;
 }
 
-void tune_process_look_at_cpu_times(const tune_process *process, tune_cpu *ret_cpu)
+void tune_process_read_cpu_times_of_group(const tune_process *process, tune_cpu *ret_cpu)
 {
     DIR *directory = opendir("/proc");
     process_status one;
@@ -369,7 +370,7 @@ static size_t find_process_in_look(const tune_cpu *look, pid_t pid)
 
 /* The whole time of a process that has ended between the looks was added to its parent's, so its
  * earlier part is subtracted; if nobody has waited for it, its time is lost. */
-double tune_get_cpu_time_between(const tune_cpu *before, const tune_cpu *after)
+double tune_cpu_time_of_group_between_looks(const tune_cpu *before, const tune_cpu *after)
 {
     double own = 0, of_children = 0;
 

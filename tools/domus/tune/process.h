@@ -39,34 +39,35 @@ typedef struct tune_cpu {
 
 /* Let this program adopt processes that its children leave, and survive when nobody reads its
  * output. Must be called once. */
-void tune_process_prepare_to_adopt(void);
+void tune_become_adopter_of_orphans(void);
 
 /* Begin a process that runs `command` by the shell, with further words, which the shell does not
- * interpret; NULL ends them. Returns 0 or a negative errno. After 0, tune_process_end_group() must
- * follow. */
-int tune_process_begin(tune_process *process, const char *command, char *const *words);
+ * interpret; NULL ends them. Returns 0 or a negative errno. After 0,
+ * tune_process_terminate_or_kill_group() must follow. */
+int tune_process_start_command_with_pipes(tune_process *process, const char *command,
+                                          char *const *words);
 
 /* Read the output of two processes, for at most `ms` or until something comes. Either process may
  * be NULL. */
-void tune_process_read_outputs(tune_process *one, tune_process *other, int ms);
+void tune_process_wait_and_read_outputs(tune_process *one, tune_process *other, int ms);
 
 /* Returns whether the leader of the process group has ended. */
-bool tune_process_has_leader_ended(tune_process *process);
+bool tune_process_has_command_ended(tune_process *process);
 
 /* Ask the whole process group to end, kill what is left after `ms`, and wait for it. Returns
  * whether it has ended without being killed. */
-bool tune_process_end_group(tune_process *process, long ms);
+bool tune_process_terminate_or_kill_group(tune_process *process, long ms);
 
 /* End all processes that this program has adopted, which have left their group: ask them to end,
  * kill those that are left after `ms`, and wait. Children from before
- * tune_process_prepare_to_adopt() stay. */
-void tune_process_end_adopted(long ms);
+ * tune_become_adopter_of_orphans() stay. */
+void tune_terminate_or_kill_adopted_processes(long ms);
 
-void tune_process_look_at_cpu_times(const tune_process *process, tune_cpu *ret_cpu);
+void tune_process_read_cpu_times_of_group(const tune_process *process, tune_cpu *ret_cpu);
 
 /* Returns the CPU time of a process group between two looks, in seconds, including children that
  * have ended. */
-double tune_get_cpu_time_between(const tune_cpu *before, const tune_cpu *after);
+double tune_cpu_time_of_group_between_looks(const tune_cpu *before, const tune_cpu *after);
 
 /* Returns the time in ms of a clock that nobody sets. */
 int64_t tune_now_ms(void);

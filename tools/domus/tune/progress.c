@@ -60,18 +60,18 @@ static void write_place_in_search(const tune_records *records, char *ret_text, s
 static void write_best_candidate(const tune_records *records, char *ret_text, size_t size)
 {
     double ratio_log, noise;
-    tune_point best = tune_search_get_best(records->search, &ratio_log, &noise);
+    tune_point best = tune_search_get_best_candidate_so_far(records->search, &ratio_log, &noise);
     char shown[256];
 
-    tune_keys_write_candidate(records->keys, &best, shown, sizeof shown);
-    if (tune_point_is_today(&best) || isinf(noise))
+    tune_keys_describe_candidate(records->keys, &best, shown, sizeof shown);
+    if (tune_point_has_only_todays_values(&best) || isinf(noise))
         snprintf(ret_text, size, "best %s", shown);
     else
         snprintf(ret_text, size, "best %s %+.1f %% (noise %.1f %%)", shown, expm1(ratio_log) * 100,
                  expm1(noise) * 100);
 }
 
-void tune_progress_show_next_run(tune_progress *progress, const tune_records *records)
+void tune_progress_draw_line_if_terminal(tune_progress *progress, const tune_records *records)
 {
     const tune_search *search = records->search;
     int full = (int)(strlen(BAR) * search->runs / search->plan.runs_max);
@@ -89,7 +89,7 @@ void tune_progress_show_next_run(tune_progress *progress, const tune_records *re
     progress->has_line = true;
 }
 
-void tune_progress_show_last_run(tune_progress *progress, const tune_records *records)
+void tune_progress_print_run_if_no_terminal(tune_progress *progress, const tune_records *records)
 {
     static const char *const names[] = {"rate", "p50", "p99", "cpu"};
     const tune_record *record = &records->each[records->count - 1];
@@ -97,7 +97,7 @@ void tune_progress_show_last_run(tune_progress *progress, const tune_records *re
 
     if (progress->is_terminal)
         return;
-    tune_keys_write_candidate(records->keys, &record->point, shown, sizeof shown);
+    tune_keys_describe_candidate(records->keys, &record->point, shown, sizeof shown);
     (void)fprintf(stderr, "run %zu of at most %zu: %s:", records->search->runs,
                   records->search->plan.runs_max, shown);
     for (size_t i = 0; i < sizeof names / sizeof names[0] && !record->has_failed; i++) {
@@ -111,7 +111,7 @@ void tune_progress_show_last_run(tune_progress *progress, const tune_records *re
                   record->has_failed ? record->why : "");
 }
 
-void tune_progress_end_line(tune_progress *progress)
+void tune_progress_erase_line(tune_progress *progress)
 {
     if (progress->has_line)
         (void)fputs("\r\033[K", stderr);

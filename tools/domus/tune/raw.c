@@ -9,7 +9,7 @@ static const char *const verdicts[TUNE_VERDICTS] = {
     [TUNE_WORSE] = "worse", [TUNE_BREAKS] = "breaks", [TUNE_FAILS] = "fails",
 };
 
-static json_t *make_json_of_values(const tune_records *records, const tune_point *point)
+static json_t *make_json_of_candidate_values(const tune_records *records, const tune_point *point)
 {
     json_t *values = json_object();
 
@@ -30,7 +30,7 @@ static json_t *make_json_of_run(const tune_records *records, const tune_record *
     json_t *figures = json_object();
     json_t *run = json_pack(
         "{s:s, s:I, s:o, s:f}", "stage", stage, "round", (json_int_t)record->round + 1, "values",
-        make_json_of_values(records, &record->point), "seconds", record->seconds);
+        make_json_of_candidate_values(records, &record->point), "seconds", record->seconds);
 
     for (size_t i = 0; i < record->figures.count && !record->has_failed; i++)
         (void)json_object_set_new(figures, record->figures.each[i].name,
@@ -43,17 +43,17 @@ static json_t *make_json_of_run(const tune_records *records, const tune_record *
     return run;
 }
 
-bool tune_report_print_json(const tune_records *records, FILE *out)
+bool tune_report_print_all_runs_as_json(const tune_records *records, FILE *out)
 {
-    tune_point winner = tune_records_get_winner(records);
+    tune_point winner = tune_records_get_winner_or_today(records);
     json_t *runs = json_array();
 
     for (size_t i = 0; i < records->count; i++)
         (void)json_array_append_new(runs, make_json_of_run(records, &records->each[i]));
-    json_t *all =
-        json_pack("{s:s, s:s, s:o, s:s, s:o}", "goal", records->goal, "verdict",
-                  verdicts[records->search->verdict], "winner",
-                  make_json_of_values(records, &winner), "unit of times", "s", "runs", runs);
+    json_t *all = json_pack("{s:s, s:s, s:o, s:s, s:o}", "goal", records->goal, "verdict",
+                            verdicts[records->search->verdict], "winner",
+                            make_json_of_candidate_values(records, &winner), "unit of times", "s",
+                            "runs", runs);
     bool is_written = all != NULL &&
                       json_dumpf(all, out, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) == 0 &&
                       fputc('\n', out) != EOF;

@@ -29,7 +29,8 @@ static double get_median_of_runs(const tune_records *records, const tune_point *
 }
 
 /* Returns whether a run counts and has this figure, which `ret_value` gets. */
-static bool has_run_figure(const tune_record *record, const char *name, double *ret_value)
+static bool get_figure_of_run_that_counts(const tune_record *record, const char *name,
+                                          double *ret_value)
 {
     const tune_figure *figure = tune_figures_find_by_name(&record->figures, name);
 
@@ -41,7 +42,7 @@ static bool has_run_figure(const tune_record *record, const char *name, double *
 
 /* Returns the candidate with which a run is compared: today's in the duel; in a stage the one that
  * differs only in the stage's key. */
-static tune_point get_base_of_run(const tune_record *record)
+static tune_point candidate_to_which_run_is_compared(const tune_record *record)
 {
     tune_point base = {{0}};
 
@@ -58,16 +59,16 @@ static tune_point get_base_of_run(const tune_record *record)
 static bool get_ratio_to_base(const tune_records *records, const tune_record *record,
                               const char *name, double *ret_ratio)
 {
-    tune_point base = get_base_of_run(record);
+    tune_point base = candidate_to_which_run_is_compared(record);
     double value, other;
 
-    if (!has_run_figure(record, name, &value))
+    if (!get_figure_of_run_that_counts(record, name, &value))
         return false;
     for (size_t i = 0; i < records->count; i++) {
         const tune_record *one = &records->each[i];
         if (one->is_duel != record->is_duel || one->round != record->round ||
             (!one->is_duel && one->key != record->key) || !is_same_candidate(&one->point, &base) ||
-            !has_run_figure(one, name, &other) || !(other > 0))
+            !get_figure_of_run_that_counts(one, name, &other) || !(other > 0))
             continue;
         *ret_ratio = value / other;
         return true;
@@ -78,8 +79,9 @@ static bool get_ratio_to_base(const tune_records *records, const tune_record *re
 /* Returns the figure of a candidate: its base's figure times the median of their ratios in the same
  * rounds, so that drift between rounds does not matter. The runs of the duel count, or else those
  * of the last stage in which it was a rival; without any, the result is the median of its runs. */
-static double get_figure_of_candidate(const tune_records *records, const tune_point *point,
-                                      const char *name, double *room)
+static double figure_of_candidate_without_drift(const tune_records *records,
+                                                const tune_point *point, const char *name,
+                                                double *room)
 {
     const tune_record *last = NULL;
     double ratio;
@@ -87,7 +89,7 @@ static double get_figure_of_candidate(const tune_records *records, const tune_po
 
     for (size_t i = 0; i < records->count; i++) {
         const tune_record *record = &records->each[i];
-        tune_point base = get_base_of_run(record);
+        tune_point base = candidate_to_which_run_is_compared(record);
         if (is_same_candidate(&record->point, point) && !is_same_candidate(&base, point) &&
             get_ratio_to_base(records, record, name, &ratio))
             last = record;
@@ -102,9 +104,9 @@ static double get_figure_of_candidate(const tune_records *records, const tune_po
             room[count++] = ratio;
     }
     ratio = tune_sort_and_get_median(room, count);
-    tune_point base = get_base_of_run(last);
+    tune_point base = candidate_to_which_run_is_compared(last);
     /* this recursion ends, because each base differs from today's values in fewer keys */
-    return ratio * get_figure_of_candidate(records, &base, name, room);
+    return ratio * figure_of_candidate_without_drift(records, &base, name, room);
 }
 
 static tune_spot *find_spot_of_candidate(tune_spot *spots, size_t count, const tune_point *point)
@@ -132,7 +134,7 @@ static bool does_candidate_dominate(const tune_spot *one, const tune_spot *other
     return is_better;
 }
 
-static void mark_candidates_of_front(tune_spot *spots, size_t count)
+static void mark_candidates_that_none_dominates(tune_spot *spots, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         spots[i].is_front = true;
@@ -141,7 +143,7 @@ static void mark_candidates_of_front(tune_spot *spots, size_t count)
     }
 }
 
-tune_spot *tune_records_make_spots(const tune_records *records, size_t *ret_count)
+tune_spot *tune_records_make_list_of_candidates(const tune_records *records, size_t *ret_count)
 {
     tune_spot *spots = calloc(records->count + 1, sizeof *spots);
     double *room = calloc(records->count + 1, sizeof *room);
@@ -166,17 +168,17 @@ tune_spot *tune_records_make_spots(const tune_records *records, size_t *ret_coun
     for (size_t i = 0; i < count; i++) {
         for (int axis = 0; axis < 3; axis++)
             spots[i].values[axis] =
-                get_figure_of_candidate(records, &spots[i].point, tune_axes[axis], room);
+                figure_of_candidate_without_drift(records, &spots[i].point, tune_axes[axis], room);
     }
-    mark_candidates_of_front(spots, count);
+    mark_candidates_that_none_dominates(spots, count);
     free(room);
     *ret_count = count;
     return spots;
 }
 
 /* Get the same figure of both runs of a pair in the duel. Returns whether both have it. */
-static bool get_figures_of_pair(const tune_records *records, size_t pair, const char *name,
-                                double *ret_values)
+static bool get_figure_of_both_runs_of_duel_pair(const tune_records *records, size_t pair,
+                                                 const char *name, double *ret_values)
 {
     unsigned found = 0;
 
@@ -185,31 +187,31 @@ static bool get_figures_of_pair(const tune_records *records, size_t pair, const 
         const tune_figure *figure = tune_figures_find_by_name(&record->figures, name);
         if (!record->is_duel || record->has_failed || record->round != pair || figure == NULL)
             continue;
-        bool is_best = !tune_point_is_today(&record->point);
+        bool is_best = !tune_point_has_only_todays_values(&record->point);
         ret_values[is_best] = figure->value;
         found |= 1u << is_best;
     }
     return found == 3 && ret_values[0] > 0 && ret_values[1] > 0;
 }
 
-bool tune_records_get_interval_of_ratio(const tune_records *records, const char *name,
-                                        tune_interval *ret_ratio)
+bool tune_records_get_interval_of_duel_ratio(const tune_records *records, const char *name,
+                                             tune_interval *ret_ratio)
 {
     double logs[TUNE_PAIRS_MAX], values[2];
     size_t count = 0;
 
     for (size_t pair = 0; pair < records->search->pairs; pair++) {
-        if (get_figures_of_pair(records, pair, name, values))
+        if (get_figure_of_both_runs_of_duel_pair(records, pair, name, values))
             logs[count++] = log(values[1] / values[0]);
     }
     if (count < TUNE_PAIRS_MIN)
         return false;
-    tune_interval interval = tune_interval_of_median(logs, count);
+    tune_interval interval = tune_95_percent_interval_of_median(logs, count);
     *ret_ratio = (tune_interval){exp(interval.low), exp(interval.middle), exp(interval.high)};
     return true;
 }
 
-tune_point tune_records_get_winner(const tune_records *records)
+tune_point tune_records_get_winner_or_today(const tune_records *records)
 {
     tune_verdict verdict = records->search->verdict;
 

@@ -50,15 +50,15 @@ extern const char *const tune_axes[3];
 
 /* Returns the candidates that have run, today's first, in an array that the caller owns, with their
  * number; NULL without memory. */
-tune_spot *tune_records_make_spots(const tune_records *records, size_t *ret_count);
+tune_spot *tune_records_make_list_of_candidates(const tune_records *records, size_t *ret_count);
 
 /* Get the interval of the ratio of the best candidate to today's, as the duel has measured it, for
  * any figure. Returns whether there are enough pairs. */
-bool tune_records_get_interval_of_ratio(const tune_records *records, const char *name,
-                                        tune_interval *ret_ratio);
+bool tune_records_get_interval_of_duel_ratio(const tune_records *records, const char *name,
+                                             tune_interval *ret_ratio);
 
 /* Returns the best candidate of the search if it is better than today's configuration; otherwise
  * today's. */
-tune_point tune_records_get_winner(const tune_records *records);
+tune_point tune_records_get_winner_or_today(const tune_records *records);
 
 #endif

@@ -19,7 +19,7 @@ static double get_percent_of_change(double ratio)
 
 /* Returns the logarithm of the smallest ratio that the search would have noticed; below 0:
  * unknown. */
-static double get_log_of_smallest_seen_ratio(const tune_search *search)
+static double log_of_smallest_noticeable_ratio(const tune_search *search)
 {
     double noise = search->noise;
 
@@ -30,11 +30,11 @@ static double get_log_of_smallest_seen_ratio(const tune_search *search)
 }
 
 /* Print what the duel has shown for the figure of the goal. */
-static void print_ratio_of_goal(const tune_records *records, FILE *out)
+static void print_goal_ratio_of_duel_to_today(const tune_records *records, FILE *out)
 {
     tune_interval ratio;
 
-    if (tune_records_get_interval_of_ratio(records, records->goal, &ratio))
+    if (tune_records_get_interval_of_duel_ratio(records, records->goal, &ratio))
         (void)fprintf(out, "# %s: %+.1f %% (%+.1f .. %+.1f %%) against today's values\n",
                       records->goal, get_percent_of_change(ratio.middle),
                       get_percent_of_change(ratio.low), get_percent_of_change(ratio.high));
@@ -45,21 +45,21 @@ static void print_why_winner_lost(const tune_records *records, const char *why, 
 {
     char shown[SHOWN_SIZE];
 
-    tune_keys_write_candidate(records->keys, &records->search->best, shown, sizeof shown);
+    tune_keys_describe_candidate(records->keys, &records->search->best, shown, sizeof shown);
     (void)fprintf(out, "# The best of the search %s in the duel, so today's values stay: %s\n", why,
                   shown);
-    print_ratio_of_goal(records, out);
+    print_goal_ratio_of_duel_to_today(records, out);
 }
 
-static void print_verdict_of_duel(const tune_records *records, FILE *out)
+static void print_verdict_of_search(const tune_records *records, FILE *out)
 {
     const tune_search *search = records->search;
 
     switch (search->verdict) {
     case TUNE_SAME:
-        if (get_log_of_smallest_seen_ratio(search) >= 0)
+        if (log_of_smallest_noticeable_ratio(search) >= 0)
             (void)fprintf(out, "# No difference of %s above the noise of %.1f %%: ", records->goal,
-                          get_percent_of_change(exp(get_log_of_smallest_seen_ratio(search))));
+                          get_percent_of_change(exp(log_of_smallest_noticeable_ratio(search))));
         else
             (void)fputs("# No candidate was better, or they broke the bounds or failed: ", out);
         (void)fputs("today's values stay.\n", out);
@@ -84,7 +84,7 @@ static void print_verdict_of_duel(const tune_records *records, FILE *out)
     }
     if (search->verdict == TUNE_KEEPS)
         (void)fputs("# These values keep the bounds, which today's break.\n", out);
-    print_ratio_of_goal(records, out);
+    print_goal_ratio_of_duel_to_today(records, out);
 }
 
 /* Print the other figures of the duel, in which the winner may be better or worse. */
@@ -95,7 +95,7 @@ static void print_other_figures_of_duel(const tune_records *records, FILE *out)
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (strcmp(names[i], records->goal) != 0 &&
-            tune_records_get_interval_of_ratio(records, names[i], &ratio))
+            tune_records_get_interval_of_duel_ratio(records, names[i], &ratio))
             (void)fprintf(out, "#   %s %+.1f %% (%+.1f .. %+.1f %%)\n", names[i],
                           get_percent_of_change(ratio.middle), get_percent_of_change(ratio.low),
                           get_percent_of_change(ratio.high));
@@ -128,17 +128,17 @@ static void print_word_for_shell(const char *word, FILE *out)
 
 /* Print values for keys of list elements as comments, because in a file they would replace the
  * whole list. */
-static void print_values_of_list_elements(const tune_records *records, const tune_point *point,
-                                          FILE *out)
+static void print_values_of_pool_or_listener_keys(const tune_records *records,
+                                                  const tune_point *point, FILE *out)
 {
     const tune_keys *keys = records->keys;
     char text[TUNE_KEY_SIZE + TUNE_VALUE_SIZE];
     const char *head = "# These values are given by --set, or in the file that has the list:\n#  ";
 
     for (size_t i = 0; i < keys->count; i++) {
-        if (point->choice[i] == 0 || !tune_keys_is_of_list_element(keys, i))
+        if (point->choice[i] == 0 || !tune_keys_is_key_of_pool_or_listener(keys, i))
             continue;
-        tune_keys_write_assignment(keys, point, i, text, sizeof text);
+        tune_keys_write_key_equals_value(keys, point, i, text, sizeof text);
         (void)fprintf(out, "%s --set", head);
         print_word_for_shell(text, out);
         head = "";
@@ -149,9 +149,9 @@ static void print_values_of_list_elements(const tune_records *records, const tun
 
 /* --- the front -------------------------------------------------------------------------------- */
 
-static void print_row_of_front(const tune_records *records, const tune_spot *spot, FILE *out)
+static void print_row_of_candidate(const tune_records *records, const tune_spot *spot, FILE *out)
 {
-    tune_point winner = tune_records_get_winner(records);
+    tune_point winner = tune_records_get_winner_or_today(records);
     bool is_winner = memcmp(&winner, &spot->point, sizeof winner) == 0;
     char shown[SHOWN_SIZE], value[32];
 
@@ -163,7 +163,7 @@ static void print_row_of_front(const tune_records *records, const tune_spot *spo
             tune_value_write_with_unit(tune_axes[axis], spot->values[axis], value, sizeof value);
         (void)fprintf(out, "%10s ", value);
     }
-    tune_keys_write_candidate(records->keys, &spot->point, shown, sizeof shown);
+    tune_keys_describe_candidate(records->keys, &spot->point, shown, sizeof shown);
     (void)fprintf(out, "%5zu  %s%s\n", spot->runs, shown, is_winner ? "  <- chosen" : "");
 }
 
@@ -176,11 +176,11 @@ static int compare_candidates_by_rate(const void *one_, const void *other_)
 
 /* Print a table of today's values, the winner, and the candidates that no other one dominates (the
  * front). */
-static void print_table_of_front(const tune_records *records, FILE *out)
+static void print_table_of_undominated_candidates(const tune_records *records, FILE *out)
 {
     size_t count = 0, rows = 0;
-    tune_spot *spots = tune_records_make_spots(records, &count);
-    tune_point winner = tune_records_get_winner(records);
+    tune_spot *spots = tune_records_make_list_of_candidates(records, &count);
+    tune_point winner = tune_records_get_winner_or_today(records);
 
     if (spots == NULL || count < 2) {
         free(spots);
@@ -193,12 +193,12 @@ static void print_table_of_front(const tune_records *records, FILE *out)
                   "rate", "p99", "cpu", "runs");
     qsort(spots, count, sizeof *spots, compare_candidates_by_rate);
     for (size_t i = 0; i < count; i++) {
-        bool is_kept = tune_point_is_today(&spots[i].point) ||
+        bool is_kept = tune_point_has_only_todays_values(&spots[i].point) ||
                        memcmp(&spots[i].point, &winner, sizeof winner) == 0;
         if (spots[i].runs > 0 && (is_kept || (spots[i].is_front && rows++ < ROWS_MAX)))
-            print_row_of_front(records, &spots[i], out);
+            print_row_of_candidate(records, &spots[i], out);
     }
-    tune_scatter_print_letters(records, spots, count, out);
+    tune_scatter_print_picture_of_letters(records, spots, count, out);
     free(spots);
 }
 
@@ -230,26 +230,27 @@ static void print_number_of_runs(const tune_records *records, FILE *out)
 
     for (size_t i = 0; i < records->count; i++)
         again += records->each[i].is_first_try;
-    (void)fprintf(out,
-                  "#\n# %zu runs; a sweep of all combinations, %d rounds of each, takes %.0f.\n",
-                  records->count, TUNE_SWEEP, tune_plan_sweep_runs(&records->search->plan));
+    (void)fprintf(
+        out, "#\n# %zu runs; a sweep of all combinations, %d rounds of each, takes %.0f.\n",
+        records->count, TUNE_SWEEP, tune_plan_number_of_runs_of_full_sweep(&records->search->plan));
     if (again > 0)
         (void)fprintf(out, "# Runs that failed and were done once more: %zu\n", again);
     if (!has_service_used_cpu(records))
         (void)fputs("# cpu is 0 in each run: the service may have left its process group.\n", out);
 }
 
-void tune_report_print(const tune_records *records, char *const *words, FILE *out)
+void tune_report_print_as_yaml_with_comments(const tune_records *records, char *const *words,
+                                             FILE *out)
 {
-    tune_point winner = tune_records_get_winner(records);
+    tune_point winner = tune_records_get_winner_or_today(records);
 
-    print_verdict_of_duel(records, out);
-    if (!tune_point_is_today(&winner)) {
+    print_verdict_of_search(records, out);
+    if (!tune_point_has_only_todays_values(&winner)) {
         print_other_figures_of_duel(records, out);
         tune_keys_write_yaml(records->keys, &winner, out);
-        print_values_of_list_elements(records, &winner, out);
+        print_values_of_pool_or_listener_keys(records, &winner, out);
     }
-    print_table_of_front(records, out);
+    print_table_of_undominated_candidates(records, out);
     print_number_of_runs(records, out);
     print_command_to_repeat(words, out);
 }

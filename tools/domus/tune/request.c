@@ -77,8 +77,8 @@ static bool read_goal_of_search(const options *all, const char *text, tune_reque
     for (size_t i = 0; i < length; i++)
         is_right &= isalnum((unsigned char)name[i]) || strchr("._-/", name[i]) != NULL;
     if (!is_right)
-        (void)options_print_wrong(all, "'%s' is no name of a figure such as rate, p99 or cpu",
-                                  text);
+        (void)options_print_usage_error(all, "'%s' is no name of a figure such as rate, p99 or cpu",
+                                        text);
     else
         snprintf(request->goal, sizeof request->goal, "%s", name);
     return is_right;
@@ -87,11 +87,11 @@ static bool read_goal_of_search(const options *all, const char *text, tune_reque
 static bool add_bound_of_figure(const options *all, const char *text, tune_request *request)
 {
     if (request->bounds_count == TUNE_BOUNDS_MAX) {
-        (void)options_print_wrong(all, "more than %d bounds", TUNE_BOUNDS_MAX);
+        (void)options_print_usage_error(all, "more than %d bounds", TUNE_BOUNDS_MAX);
         return false;
     }
     if (!tune_bound_read_text(text, &request->bounds[request->bounds_count])) {
-        (void)options_print_wrong(all, "'%s' is no bound such as 'p99 < 2ms'", text);
+        (void)options_print_usage_error(all, "'%s' is no bound such as 'p99 < 2ms'", text);
         return false;
     }
     request->bound_texts[request->bounds_count++] = text;
@@ -105,21 +105,22 @@ static bool read_smallest_difference(const options *all, const char *text, doubl
 
     if (end == NULL || (*end != '\0' && strcmp(end, "%") != 0) || !(percents > 0) ||
         !(percents <= LEAST_MAX)) {
-        (void)options_print_wrong(all, "'%s' is no percentage above 0, up to %.0f", text,
-                                  LEAST_MAX);
+        (void)options_print_usage_error(all, "'%s' is no percentage above 0, up to %.0f", text,
+                                        LEAST_MAX);
         return false;
     }
     *ret_least = log1p(percents / 100);
     return true;
 }
 
-static bool read_keys_to_try(const options *all, int option, const char *text, tune_keys *keys)
+static bool read_keys_or_values_to_try(const options *all, int option, const char *text,
+                                       tune_keys *keys)
 {
-    bool is_right =
-        option == OPTION_KEYS ? tune_keys_add_named(keys, text) : tune_keys_set_values(keys, text);
+    bool is_right = option == OPTION_KEYS ? tune_keys_add_comma_list_of_names(keys, text)
+                                          : tune_keys_set_values_to_try(keys, text);
 
     if (!is_right)
-        (void)options_print_wrong(all, "%s", keys->error);
+        (void)options_print_usage_error(all, "%s", keys->error);
     return is_right;
 }
 
@@ -174,7 +175,7 @@ static bool read_option_of_tune(const options *all, int option, tune_request *re
     switch (option) {
     case OPTION_KEYS:
     case OPTION_VALUES:
-        return read_keys_to_try(all, option, optarg, &request->keys);
+        return read_keys_or_values_to_try(all, option, optarg, &request->keys);
     case OPTION_GOAL:
         return read_goal_of_search(all, optarg, request);
     case OPTION_KEEP:
@@ -212,17 +213,17 @@ static uint64_t choose_seed_of_search(void)
 
 /* Fill in the options of `domus tune` that the user has left out. Returns whether the search is
  * possible. */
-static bool fill_in_missing_options(const options *all, tune_request *request)
+static bool check_and_complete_options_of_tune(const options *all, tune_request *request)
 {
     tune_plan *plan = &request->plan;
 
     if (request->setup.service == NULL || request->setup.load == NULL) {
-        (void)options_print_wrong(all, "needs --service and --load");
+        (void)options_print_usage_error(all, "needs --service and --load");
         return false;
     }
-    const char *why = tune_shell_why_words_are_dropped(request->setup.service);
+    const char *why = tune_shell_why_added_words_are_dropped(request->setup.service);
     if (why != NULL) {
-        (void)options_print_wrong(
+        (void)options_print_usage_error(
             all,
             "--service %s, so the words behind it would not reach the program: "
             "write it as a script that hands on \"$@\"",
@@ -234,14 +235,14 @@ static bool fill_in_missing_options(const options *all, tune_request *request)
     plan->keys = request->keys.count;
     for (size_t i = 0; i < plan->keys; i++)
         plan->values[i] = request->keys.each[i].count;
-    size_t least = tune_plan_least_runs(plan);
+    size_t least = tune_plan_least_number_of_runs(plan);
     if (plan->runs_max != 0 && plan->runs_max < least) {
-        (void)options_print_wrong(all, "--runs has to be at least %zu with these keys and pairs",
-                                  least);
+        (void)options_print_usage_error(
+            all, "--runs has to be at least %zu with these keys and pairs", least);
         return false;
     }
     if (plan->runs_max == 0)
-        plan->runs_max = tune_plan_usual_runs(plan);
+        plan->runs_max = tune_plan_usual_number_of_runs(plan);
     if (!request->has_seed)
         plan->seed = choose_seed_of_search();
     return true;
@@ -270,8 +271,8 @@ bool tune_request_read_command_line(const command *self, int argc, char **argv,
         return false;
     }
     if (optind < argc) {
-        (void)options_print_wrong(&all, "takes no '%s'", argv[optind]);
+        (void)options_print_usage_error(&all, "takes no '%s'", argv[optind]);
         return false;
     }
-    return fill_in_missing_options(&all, ret_request);
+    return check_and_complete_options_of_tune(&all, ret_request);
 }

@@ -13,7 +13,7 @@
 
 /* --- the scale -------------------------------------------------------------------------------- */
 
-static size_t count_spots_with_axis(const tune_spot *spots, size_t count, int axis)
+static size_t count_candidates_with_rate_and_axis(const tune_spot *spots, size_t count, int axis)
 {
     size_t with = 0;
 
@@ -22,11 +22,11 @@ static size_t count_spots_with_axis(const tune_spot *spots, size_t count, int ax
     return with;
 }
 
-bool tune_scale_make_of_spots(const tune_spot *spots, size_t count, tune_scale *ret_scale)
+bool tune_scale_make_for_candidates(const tune_spot *spots, size_t count, tune_scale *ret_scale)
 {
-    int axis = count_spots_with_axis(spots, count, 1) >= 2 ? 1 : 2;
+    int axis = count_candidates_with_rate_and_axis(spots, count, 1) >= 2 ? 1 : 2;
 
-    if (count_spots_with_axis(spots, count, axis) < 2)
+    if (count_candidates_with_rate_and_axis(spots, count, axis) < 2)
         return false;
     *ret_scale = (tune_scale){axis, {INFINITY, INFINITY}, {-INFINITY, -INFINITY}};
     for (size_t i = 0; i < count; i++) {
@@ -39,7 +39,8 @@ bool tune_scale_make_of_spots(const tune_spot *spots, size_t count, tune_scale *
     return true;
 }
 
-bool tune_scale_place_candidate(const tune_scale *scale, const tune_spot *spot, double ret_place[2])
+bool tune_scale_get_place_of_candidate(const tune_scale *scale, const tune_spot *spot,
+                                       double ret_place[2])
 {
     const double values[2] = {spot->values[0], spot->values[scale->axis]};
 
@@ -59,9 +60,9 @@ bool tune_scale_place_candidate(const tune_scale *scale, const tune_spot *spot, 
 static char get_letter_of_candidate(const tune_records *records, const tune_spot *spot,
                                     int *ret_rank)
 {
-    tune_point winner = tune_records_get_winner(records);
+    tune_point winner = tune_records_get_winner_or_today(records);
 
-    if (tune_point_is_today(&spot->point)) {
+    if (tune_point_has_only_todays_values(&spot->point)) {
         *ret_rank = 4;
         return 'T';
     }
@@ -73,21 +74,21 @@ static char get_letter_of_candidate(const tune_records *records, const tune_spot
     return spot->is_front ? 'o' : '.';
 }
 
-void tune_scatter_print_letters(const tune_records *records, const tune_spot *spots, size_t count,
-                                FILE *out)
+void tune_scatter_print_picture_of_letters(const tune_records *records, const tune_spot *spots,
+                                           size_t count, FILE *out)
 {
     char cells[LINES][COLUMNS + 1], low[32], high[32];
     int ranks[LINES][COLUMNS] = {{0}};
     tune_scale scale;
     double place[2];
 
-    if (!tune_scale_make_of_spots(spots, count, &scale))
+    if (!tune_scale_make_for_candidates(spots, count, &scale))
         return;
     memset(cells, ' ', sizeof cells);
     for (size_t i = 0; i < count; i++) {
         int rank;
         char letter = get_letter_of_candidate(records, &spots[i], &rank);
-        if (!tune_scale_place_candidate(&scale, &spots[i], place))
+        if (!tune_scale_get_place_of_candidate(&scale, &spots[i], place))
             continue;
         int column = (int)lround(place[0] * (COLUMNS - 1));
         int line = (int)lround((1 - place[1]) * (LINES - 1));
@@ -138,7 +139,7 @@ static void print_candidate_in_svg(const tune_records *records, const tune_spot 
     int rank;
 
     (void)get_letter_of_candidate(records, spot, &rank);
-    tune_keys_write_candidate(records->keys, &spot->point, shown, sizeof shown);
+    tune_keys_describe_candidate(records->keys, &spot->point, shown, sizeof shown);
     for (int axis = 0; axis < 3; axis++)
         tune_value_write_with_unit(tune_axes[axis],
                                    isnan(spot->values[axis]) ? 0 : spot->values[axis], values[axis],
@@ -181,18 +182,18 @@ static void print_frame_of_svg(const tune_scale *scale, FILE *out)
                   WIDTH / 2 - 100);
 }
 
-bool tune_report_print_svg(const tune_records *records, FILE *out)
+bool tune_report_print_scatter_as_svg(const tune_records *records, FILE *out)
 {
     size_t count = 0;
-    tune_spot *spots = tune_records_make_spots(records, &count);
+    tune_spot *spots = tune_records_make_list_of_candidates(records, &count);
     tune_scale scale;
     double place[2];
-    bool is_shown = spots != NULL && tune_scale_make_of_spots(spots, count, &scale);
+    bool is_shown = spots != NULL && tune_scale_make_for_candidates(spots, count, &scale);
 
     if (is_shown) {
         print_frame_of_svg(&scale, out);
         for (size_t i = 0; i < count; i++) {
-            if (tune_scale_place_candidate(&scale, &spots[i], place))
+            if (tune_scale_get_place_of_candidate(&scale, &spots[i], place))
                 print_candidate_in_svg(records, &spots[i], place, out);
         }
         (void)fputs("</svg>\n", out);

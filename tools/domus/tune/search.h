@@ -51,7 +51,8 @@ typedef struct tune_plan {
     bool is_more_better; /* a larger figure of the search's goal is better */
     double least;        /* logarithm of the smallest ratio of figures that matters */
     size_t pairs;        /* number of pairs of runs in the duel: TUNE_PAIRS_MIN..TUNE_PAIRS_MAX */
-    size_t runs_max; /* number of runs that the search may do, at least tune_plan_least_runs() */
+    size_t runs_max;     /* number of runs that the search may do, at least
+                            tune_plan_least_number_of_runs() */
     uint64_t seed;
 } tune_plan;
 
@@ -129,30 +130,32 @@ typedef struct tune_search {
 
 /* Returns the smallest number of runs for a search by this plan: one round of each stage and a
  * duel. */
-size_t tune_plan_least_runs(const tune_plan *plan);
+size_t tune_plan_least_number_of_runs(const tune_plan *plan);
 
 /* Returns the number of runs that suffices for most loads: four rounds of each stage, and the
  * duel. */
-size_t tune_plan_usual_runs(const tune_plan *plan);
+size_t tune_plan_usual_number_of_runs(const tune_plan *plan);
 
 /* Returns the number of runs of a full sweep: TUNE_SWEEP rounds of all combinations. */
-double tune_plan_sweep_runs(const tune_plan *plan);
+double tune_plan_number_of_runs_of_full_sweep(const tune_plan *plan);
 
-void tune_search_begin(tune_search *search, const tune_plan *plan);
+void tune_search_begin_first_stage(tune_search *search, const tune_plan *plan);
 
-/* Get the candidate of the next run. The same one is returned until tune_search_record_outcome()
- * was called. Returns whether there is one; otherwise `state` is TUNE_DONE and there is a verdict.
+/* Get the candidate of the next run. The same one is returned until
+ * tune_search_use_outcome_of_run() was called. Returns whether there is one; otherwise `state` is
+ * TUNE_DONE and there is a verdict.
  */
-bool tune_search_get_next_run(tune_search *search, tune_point *ret_point);
+bool tune_search_get_candidate_of_next_run(tune_search *search, tune_point *ret_point);
 
-/* Record the outcome of the run that tune_search_get_next_run() has named. */
-void tune_search_record_outcome(tune_search *search, const tune_outcome *outcome);
+/* Record the outcome of the run that tune_search_get_candidate_of_next_run() has named. */
+void tune_search_use_outcome_of_run(tune_search *search, const tune_outcome *outcome);
 
 /* Get what is known of the best candidate so far: its median ratio to its base, and the noise of
  * that ratio (INFINITY: unknown). Returns the candidate. */
-tune_point tune_search_get_best(const tune_search *search, double *ret_log, double *ret_noise);
+tune_point tune_search_get_best_candidate_so_far(const tune_search *search, double *ret_log,
+                                                 double *ret_noise);
 
 /* Returns whether a candidate is today's configuration. */
-bool tune_point_is_today(const tune_point *point);
+bool tune_point_has_only_todays_values(const tune_point *point);
 
 #endif

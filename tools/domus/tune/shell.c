@@ -7,7 +7,7 @@
 
 /* Returns the text of the shell command behind a quoted part that begins here; NULL if the quotes
  * are not closed. */
-static const char *skip_quoted_part(const char *at)
+static const char *text_behind_quoted_part_of_command(const char *at)
 {
     const char quote = *at++;
 
@@ -19,13 +19,13 @@ static const char *skip_quoted_part(const char *at)
 }
 
 /* Returns whether an operator of the shell ends a command; `&` in `>&` and `&>` does not. */
-static bool is_end_of_command(const char *at, char before)
+static bool is_operator_that_ends_shell_command(const char *at, char before)
 {
     return *at == ';' || *at == '\n' ||
            (*at == '&' && before != '>' && before != '<' && at[1] != '>');
 }
 
-const char *tune_shell_why_words_are_dropped(const char *line)
+const char *tune_shell_why_added_words_are_dropped(const char *line)
 {
     bool has_pipe = false, is_ended = true;
     char before = ' ';
@@ -34,7 +34,7 @@ const char *tune_shell_why_words_are_dropped(const char *line)
     for (const char *at = line; *at != '\0';) {
         const char *next = at + 1;
         if (strchr("'\"`", *at) != NULL)
-            next = skip_quoted_part(at);
+            next = text_behind_quoted_part_of_command(at);
         else if (*at == '\\')
             next = at[1] != '\0' ? at + 2 : NULL;
         if (next == NULL)
@@ -51,12 +51,13 @@ const char *tune_shell_why_words_are_dropped(const char *line)
             return "has a comment";
         if (*at == '|' && at[1] == '|')
             next++;
-        if (is_end_of_command(at, before) || (*at == '|' && at[1] == '|'))
+        if (is_operator_that_ends_shell_command(at, before) || (*at == '|' && at[1] == '|'))
             has_pipe = false;
         else
             /* in the shell, `>|` is a redirection and no pipe */
             has_pipe |= *at == '|' && before != '>';
-        is_ended = is_end_of_command(at, before) || (is_ended && strchr(" \t", *at) != NULL);
+        is_ended = is_operator_that_ends_shell_command(at, before) ||
+                   (is_ended && strchr(" \t", *at) != NULL);
         before = next[-1];
         at = next;
     }

@@ -34,7 +34,7 @@ static void begin_round_of_stage(tune_search *search)
     shuffle_runs_of_round(search);
 }
 
-void tune_stage_begin(tune_search *search)
+void tune_stage_begin_with_values_of_key(tune_search *search)
 {
     search->rounds = 0;
     search->rivals_count = search->plan.values[search->key] + 1;
@@ -68,7 +68,7 @@ static double get_standard_error_of_rival(const tune_search *search)
                : get_standard_deviation_of_ratio(search) / sqrt((double)search->rounds);
 }
 
-double tune_stage_get_noise(const tune_search *search)
+double tune_stage_noise_of_rival_figure(const tune_search *search)
 {
     return get_standard_error_of_rival(search) * tune_student_t_of_95_percent(search->offs_count);
 }
@@ -126,8 +126,8 @@ static size_t count_better_rivals(const tune_search *search, const tune_rival *r
 
 /* --- the end of a round ----------------------------------------------------------------------- */
 
-static void record_outcome_of_rival(tune_search *search, tune_rival *rival,
-                                    const tune_outcome *outcome, const tune_outcome *base)
+static void record_ratio_of_rival_to_base(tune_search *search, tune_rival *rival,
+                                          const tune_outcome *outcome, const tune_outcome *base)
 {
     double kept[TUNE_ROUNDS_MAX];
     double ratio = log(outcome->goal / base->goal);
@@ -186,7 +186,7 @@ static void remove_beaten_rivals(tune_search *search)
 
 /* Returns whether a remaining rival was better than the best one in some round by more than the
  * noise: its other rounds may have been disturbed. */
-static bool may_some_rival_be_underrated(const tune_search *search, double limit)
+static bool was_some_rival_better_than_best_in_round(const tune_search *search, double limit)
 {
     for (size_t i = 0; i < search->rivals_count; i++) {
         const tune_rival *rival = &search->rivals[i];
@@ -199,10 +199,10 @@ static bool may_some_rival_be_underrated(const tune_search *search, double limit
 }
 
 /* Returns whether more rounds of the stage could show a difference that matters. */
-static bool is_stage_undecided(const tune_search *search)
+static bool could_more_rounds_of_stage_matter(const tune_search *search)
 {
     const tune_rival *base = &search->rivals[0], *best = tune_stage_get_best_rival(search);
-    double noise = tune_stage_get_noise(search);
+    double noise = tune_stage_noise_of_rival_figure(search);
 
     if (search->order_count == 1 || search->rounds == TUNE_ROUNDS_MAX)
         return false; /* only the base is left, or no further round is allowed */
@@ -210,12 +210,12 @@ static bool is_stage_undecided(const tune_search *search)
         return does_rival_break_bound(best) && search->rounds < 3;
     if (isinf(noise) || (best != base && best->rounds < 2))
         return true;
-    if (may_some_rival_be_underrated(search, best->log + noise))
+    if (was_some_rival_better_than_best_in_round(search, best->log + noise))
         return true;
     return best->log <= noise && noise > search->plan.least;
 }
 
-bool tune_stage_end_round(tune_search *search)
+bool tune_stage_rate_rivals_after_round(tune_search *search)
 {
     const tune_outcome *base = &search->outcomes[0];
 
@@ -230,17 +230,17 @@ bool tune_stage_end_round(tune_search *search)
         if (outcome->has_failed)
             rival->has_left = true;
         else
-            record_outcome_of_rival(search, rival, outcome, base);
+            record_ratio_of_rival_to_base(search, rival, outcome, base);
     }
     remove_beaten_rivals(search);
     begin_round_of_stage(search);
-    return is_stage_undecided(search);
+    return could_more_rounds_of_stage_matter(search);
 }
 
 /* Returns whether the best rival is chosen instead of the base. One standard error is enough,
  * because the duel checks the choice again; and half of the smallest difference that matters,
  * because several keys may add up. */
-static bool is_best_rival_chosen(const tune_search *search, const tune_rival *best)
+static bool is_best_rival_better_than_base(const tune_search *search, const tune_rival *best)
 {
     const tune_rival *base = &search->rivals[0];
     double error = get_standard_error_of_rival(search);
@@ -252,12 +252,12 @@ static bool is_best_rival_chosen(const tune_search *search, const tune_rival *be
     return best->log > search->plan.least / 2 && (isinf(error) || best->log > error);
 }
 
-bool tune_stage_end(tune_search *search)
+bool tune_stage_choose_value_for_key(tune_search *search)
 {
     const tune_rival *best = tune_stage_get_best_rival(search);
-    double noise = tune_stage_get_noise(search);
+    double noise = tune_stage_noise_of_rival_figure(search);
 
-    if (!is_best_rival_chosen(search, best))
+    if (!is_best_rival_better_than_base(search, best))
         best = &search->rivals[0];
     search->best.choice[search->key] = best->choice;
     if (!isinf(noise) && noise > search->noise)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int compare_values(const void *one_, const void *other_)
+static int compare_doubles_for_sorting(const void *one_, const void *other_)
 {
     double one = *(const double *)one_, other = *(const double *)other_;
 
@@ -14,14 +14,14 @@ static int compare_values(const void *one_, const void *other_)
 
 double tune_sort_and_get_median(double *values, size_t count)
 {
-    qsort(values, count, sizeof *values, compare_values);
+    qsort(values, count, sizeof *values, compare_doubles_for_sorting);
     return (values[(count - 1) / 2] + values[count / 2]) / 2;
 }
 
 /* Returns how many values are left out at each end of the interval, so that it misses the median in
  * at most 2.5 of 100 cases at each end: each value lies on either side of the median like the toss
  * of a coin, and `below` is the probability that so few or fewer lie on one side. */
-static size_t count_left_out_at_each_end(size_t count)
+static size_t count_values_outside_of_median_interval(size_t count)
 {
     double way = pow(0.5, (double)count), below = way;
     size_t out = 0;
@@ -35,10 +35,10 @@ static size_t count_left_out_at_each_end(size_t count)
     }
 }
 
-tune_interval tune_interval_of_median(const double *values, size_t count)
+tune_interval tune_95_percent_interval_of_median(const double *values, size_t count)
 {
     double sorted[TUNE_PAIRS_MAX];
-    size_t out = count_left_out_at_each_end(count);
+    size_t out = count_values_outside_of_median_interval(count);
 
     memcpy(sorted, values, count * sizeof *values);
     double middle = tune_sort_and_get_median(

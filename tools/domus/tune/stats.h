@@ -23,7 +23,7 @@ double tune_sort_and_get_median(double *values, size_t count);
  * cases, whatever the distribution is: from the k-th smallest to the k-th greatest value. `middle`
  * is the median of the values. `count` is from TUNE_PAIRS_MIN to TUNE_PAIRS_MAX. One of 9 values
  * may be an outlier, and two of 12, without any effect on the other end. */
-tune_interval tune_interval_of_median(const double *values, size_t count);
+tune_interval tune_95_percent_interval_of_median(const double *values, size_t count);
 
 /* Returns how many standard errors a mean may deviate by chance, in 95 of 100 cases, if the
  * variance was estimated with so many degrees of freedom (Student's t). `freedom` 0 means

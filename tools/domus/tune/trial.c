@@ -43,7 +43,7 @@ static const char *write_exit_status(int status, char *ret_text, size_t size)
 
 /* --- the service's start ---------------------------------------------------------------------- */
 
-static bool fail_trial_by_end_of_process(tune_trial *trial, tune_result result, const char *when)
+static bool fail_trial_as_service_has_ended(tune_trial *trial, tune_result result, const char *when)
 {
     int status = trial->service.status;
     char shown[32];
@@ -54,7 +54,7 @@ static bool fail_trial_by_end_of_process(tune_trial *trial, tune_result result, 
 }
 
 /* Returns whether a complete line of the service's output begins with the word. */
-static bool has_output_line(const tune_stream *stream, const char *word)
+static bool has_output_line_that_begins_with(const tune_stream *stream, const char *word)
 {
     size_t length = strlen(word);
 
@@ -67,13 +67,13 @@ static bool has_output_line(const tune_stream *stream, const char *word)
 
 /* Returns whether the service has printed that it listens. If so, this first waits until the
  * service prints nothing more for a moment, or for a bounded number of such moments. */
-static bool is_service_listening(tune_trial *trial)
+static bool is_service_listening_after_quiet_moment(tune_trial *trial)
 {
-    if (!has_output_line(&trial->service.out, "listening "))
+    if (!has_output_line_that_begins_with(&trial->service.out, "listening "))
         return false;
     for (int i = 0; i < QUIET_MAX; i++) {
         size_t before = trial->service.out.size;
-        tune_process_read_outputs(&trial->service, NULL, QUIET_MS);
+        tune_process_wait_and_read_outputs(&trial->service, NULL, QUIET_MS);
         if (trial->service.out.size == before)
             break;
     }
@@ -81,18 +81,18 @@ static bool is_service_listening(tune_trial *trial)
 }
 
 /* Returns whether the user's readiness command reports that the service is ready. */
-static bool is_service_ready(const tune_setup *setup, tune_trial *trial)
+static bool does_readiness_command_report_success(const tune_setup *setup, tune_trial *trial)
 {
     tune_process *probe = &trial->load;
     int64_t end = tune_now_ms() + PROBE_MS;
 
-    if (tune_process_begin(probe, setup->ready, NULL) != 0)
+    if (tune_process_start_command_with_pipes(probe, setup->ready, NULL) != 0)
         return false;
-    while (!tune_process_has_leader_ended(probe) && tune_now_ms() < end &&
+    while (!tune_process_has_command_ended(probe) && tune_now_ms() < end &&
            say_get_noted_signal() == 0)
-        tune_process_read_outputs(probe, &trial->service, STEP_MS);
+        tune_process_wait_and_read_outputs(probe, &trial->service, STEP_MS);
     bool is_ready = probe->has_ended && WIFEXITED(probe->status) && WEXITSTATUS(probe->status) == 0;
-    (void)tune_process_end_group(probe, 0);
+    (void)tune_process_terminate_or_kill_group(probe, 0);
     return is_ready;
 }
 
@@ -101,10 +101,10 @@ static bool wait_until_service_is_ready(const tune_setup *setup, tune_trial *tri
     int64_t end = tune_now_ms() + setup->start_ms;
 
     for (;;) {
-        bool is_ready =
-            setup->ready != NULL ? is_service_ready(setup, trial) : is_service_listening(trial);
-        if (tune_process_has_leader_ended(&trial->service))
-            return fail_trial_by_end_of_process(trial, TUNE_REFUSED, "before it was ready");
+        bool is_ready = setup->ready != NULL ? does_readiness_command_report_success(setup, trial)
+                                             : is_service_listening_after_quiet_moment(trial);
+        if (tune_process_has_command_ended(&trial->service))
+            return fail_trial_as_service_has_ended(trial, TUNE_REFUSED, "before it was ready");
         if (is_ready)
             return true;
         if (say_get_noted_signal() != 0)
@@ -117,7 +117,7 @@ static bool wait_until_service_is_ready(const tune_setup *setup, tune_trial *tri
                     : "the service printed no line 'listening ...' within %ld ms (--ready "
                       "names another sign)",
                 setup->start_ms);
-        tune_process_read_outputs(&trial->service, NULL, STEP_MS);
+        tune_process_wait_and_read_outputs(&trial->service, NULL, STEP_MS);
     }
 }
 
@@ -128,16 +128,16 @@ static bool wait_for_load_to_end(const tune_setup *setup, tune_trial *trial)
     int64_t end = tune_now_ms() + setup->load_ms;
     char shown[32];
 
-    while (!tune_process_has_leader_ended(&trial->load)) {
-        if (tune_process_has_leader_ended(&trial->service))
-            return fail_trial_by_end_of_process(trial, TUNE_FAILED, "while the load ran");
+    while (!tune_process_has_command_ended(&trial->load)) {
+        if (tune_process_has_command_ended(&trial->service))
+            return fail_trial_as_service_has_ended(trial, TUNE_FAILED, "while the load ran");
         if (say_get_noted_signal() != 0)
             return fail_trial_with_reason(trial, TUNE_STOPPED, "it was stopped");
         if (tune_now_ms() >= end)
             return fail_trial_with_reason(trial, TUNE_FAILED,
                                           "the load has not ended within %ld ms (--limit)",
                                           setup->load_ms);
-        tune_process_read_outputs(&trial->load, &trial->service, STEP_MS);
+        tune_process_wait_and_read_outputs(&trial->load, &trial->service, STEP_MS);
     }
     int status = trial->load.status;
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
@@ -179,27 +179,28 @@ static bool read_figures_of_load(tune_trial *trial, double seconds)
     return true;
 }
 
-static bool run_load_on_service(const tune_setup *setup, tune_trial *trial)
+static bool run_load_and_measure_cpu_of_service(const tune_setup *setup, tune_trial *trial)
 {
     tune_cpu before, after;
     int64_t begin = tune_now_ms();
 
-    tune_process_look_at_cpu_times(&trial->service, &before);
-    int error = tune_process_begin(&trial->load, setup->load, NULL);
+    tune_process_read_cpu_times_of_group(&trial->service, &before);
+    int error = tune_process_start_command_with_pipes(&trial->load, setup->load, NULL);
     if (error != 0)
         return fail_trial_with_reason(trial, TUNE_FAILED, "the load does not begin: %s",
                                       strerror(-error));
     bool has_ended = wait_for_load_to_end(setup, trial);
     double seconds = (double)(tune_now_ms() - begin) / 1e3;
     if (has_ended) {
-        tune_process_look_at_cpu_times(&trial->service, &after);
-        trial->cpu = tune_get_cpu_time_between(&before, &after);
+        tune_process_read_cpu_times_of_group(&trial->service, &after);
+        trial->cpu = tune_cpu_time_of_group_between_looks(&before, &after);
     }
-    (void)tune_process_end_group(&trial->load, 0);
+    (void)tune_process_terminate_or_kill_group(&trial->load, 0);
     return has_ended && read_figures_of_load(trial, seconds);
 }
 
-void tune_trial_run_candidate(const tune_setup *setup, char *const *words, tune_trial *ret_trial)
+void tune_trial_run_service_with_load(const tune_setup *setup, char *const *words,
+                                      tune_trial *ret_trial)
 {
     tune_trial *trial = ret_trial;
     int64_t begin = tune_now_ms();
@@ -210,17 +211,19 @@ void tune_trial_run_candidate(const tune_setup *setup, char *const *words, tune_
     trial->cpu = 0;
     trial->figures.count = 0;
     trial->load.out.size = trial->load.err.size = 0;
-    int error = tune_process_begin(&trial->service, setup->service, words);
+    int error = tune_process_start_command_with_pipes(&trial->service, setup->service, words);
     if (error != 0)
         (void)fail_trial_with_reason(trial, TUNE_FAILED, "the service does not begin: %s",
                                      strerror(-error));
-    else if (wait_until_service_is_ready(setup, trial) && run_load_on_service(setup, trial) &&
-             tune_process_has_leader_ended(&trial->service))
-        (void)fail_trial_by_end_of_process(trial, TUNE_FAILED, "while the load ran");
-    if (!tune_process_end_group(&trial->service, setup->stop_ms) && trial->result == TUNE_RAN)
+    else if (wait_until_service_is_ready(setup, trial) &&
+             run_load_and_measure_cpu_of_service(setup, trial) &&
+             tune_process_has_command_ended(&trial->service))
+        (void)fail_trial_as_service_has_ended(trial, TUNE_FAILED, "while the load ran");
+    if (!tune_process_terminate_or_kill_group(&trial->service, setup->stop_ms) &&
+        trial->result == TUNE_RAN)
         (void)fail_trial_with_reason(trial, TUNE_FAILED,
                                      "the service has not ended within %ld ms of SIGTERM",
                                      setup->stop_ms);
-    tune_process_end_adopted(setup->stop_ms);
+    tune_terminate_or_kill_adopted_processes(setup->stop_ms);
     trial->seconds = (double)(tune_now_ms() - begin) / 1e3;
 }

@@ -38,6 +38,7 @@ typedef struct tune_trial {
 /* Do a run of a candidate. `words` are added to the service's command; NULL ends them. No process
  * of the run is left when this returns. The figure `cpu` is CPU time for each request, if the load
  * tells how many there were (count, or rate), otherwise CPU time of the run. */
-void tune_trial_run_candidate(const tune_setup *setup, char *const *words, tune_trial *ret_trial);
+void tune_trial_run_service_with_load(const tune_setup *setup, char *const *words,
+                                      tune_trial *ret_trial);
 
 #endif
