@@ -40,6 +40,9 @@ domus_http_method domi_http_find_method(const char *name, size_t size);
  * address in brackets. */
 bool domi_http_is_valid_host(const char *text, size_t size);
 
+/* Returns whether the `size` bytes are an address of this family (AF_INET or AF_INET6) as text. */
+bool domi_http_is_address_of_family(int family, const char *text, size_t size);
+
 /* ---- framing.c --------------------------------------------------------------------------------*/
 
 /* Reads the fields that concern the connection or the framing of the body. */

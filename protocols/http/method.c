@@ -2,6 +2,9 @@
 #include "protocols/http/chars.h"
 #include "protocols/http/heads.h"
 
+#include <arpa/inet.h>
+#include <string.h>
+
 static const char *const names[DOMUS_HTTP_METHODS] = {
     [DOMUS_HTTP_GET] = "GET",
     [DOMUS_HTTP_HEAD] = "HEAD",
@@ -56,18 +59,28 @@ static bool is_port_number(const char *text, size_t size)
     return port <= 65535;
 }
 
+bool domi_http_is_address_of_family(int family, const char *text, size_t size)
+{
+    char copy[INET6_ADDRSTRLEN];
+    unsigned char bytes[16];
+
+    if (size == 0 || size >= sizeof copy || memchr(text, '\0', size) != NULL)
+        return false;
+    memcpy(copy, text, size);
+    copy[size] = '\0';
+    return inet_pton(family, copy, bytes) == 1;
+}
+
 bool domi_http_is_valid_host(const char *text, size_t size)
 {
     size_t end = domi_http_count_bytes_of_classes(text, size, DOMI_HTTP_HOST);
 
     if (size != 0 && *text == '[') {
-        end = 1;
-        while (end < size && (domi_http_is_byte_of_class(text[end], DOMI_HTTP_HEX) ||
-                              text[end] == ':' || text[end] == '.'))
-            end++;
-        /* refused, because the shortest IPv6 address in brackets is "[::]" */
-        if (end < 4 || end == size || text[end++] != ']')
+        const char *last = memchr(text, ']', size);
+        if (last == NULL ||
+            !domi_http_is_address_of_family(AF_INET6, text + 1, (size_t)(last - text) - 1))
             return false;
+        end = (size_t)(last - text) + 1;
     }
     if (end == 0 || end == size)
         return end != 0;

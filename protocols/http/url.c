@@ -3,6 +3,7 @@
 #include <domus/http_url.h>
 
 #include "protocols/http/chars.h"
+#include "protocols/http/heads.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -31,19 +32,6 @@ static bool has_text_other_scheme(const char *text, size_t size)
            !(scheme == 5 && domi_http_is_same_regardless_of_case(text, "https", 5));
 }
 
-/* Returns whether the `size` bytes are an address of this family (IPv4 or IPv6) as text. */
-static bool is_address_of_family(int family, const char *text, size_t size)
-{
-    char copy[INET6_ADDRSTRLEN];
-    unsigned char bytes[16];
-
-    if (size == 0 || size >= sizeof copy || memchr(text, '\0', size) != NULL)
-        return false;
-    memcpy(copy, text, size);
-    copy[size] = '\0';
-    return inet_pton(family, copy, bytes) == 1;
-}
-
 /* Returns whether a resolver could read the last label of a name as a number: such a host is an
  * IPv4 address, perhaps in an unusual notation. */
 static bool does_host_end_with_number(const char *host, size_t size)
@@ -68,7 +56,8 @@ static size_t read_host_of_url(const char *text, size_t size)
 {
     if (size != 0 && *text == '[') {
         const char *end = memchr(text, ']', size);
-        if (end == NULL || !is_address_of_family(AF_INET6, text + 1, (size_t)(end - text) - 1))
+        if (end == NULL ||
+            !domi_http_is_address_of_family(AF_INET6, text + 1, (size_t)(end - text) - 1))
             return 0;
         return (size_t)(end - text) + 1;
     }
@@ -76,7 +65,8 @@ static size_t read_host_of_url(const char *text, size_t size)
     if (host == 0 || *text == '.')
         return 0;
     size_t name = host - (text[host - 1] == '.');
-    return does_host_end_with_number(text, name) && !is_address_of_family(AF_INET, text, host)
+    return does_host_end_with_number(text, name) &&
+                   !domi_http_is_address_of_family(AF_INET, text, host)
                ? 0
                : host;
 }

@@ -32,6 +32,16 @@ DOMT_TEST(requests_are_decoded)
           "PROPPATCH / 1.1 (Host: a-b.c_d.example:65535)\n");
 }
 
+DOMT_TEST(host_may_be_each_address_of_ipv6)
+{
+    HOLDS(NULL, "", "GET / HTTP/1.1\r\nHost: [::]\r\n\r\n", "GET / 1.1 (Host: [::])\n");
+    HOLDS(NULL, "", "GET / HTTP/1.1\r\nHost: [::]:80\r\n\r\n", "GET / 1.1 (Host: [::]:80)\n");
+    HOLDS(NULL, "", "GET / HTTP/1.1\r\nHost: [::FFFF:1.2.3.4]\r\n\r\n",
+          "GET / 1.1 (Host: [::FFFF:1.2.3.4])\n");
+    HOLDS(NULL, "", "GET http://[1::]/ HTTP/1.1\r\nHost: [1::]\r\n\r\n",
+          "GET http://[1::]/ 1.1 (Host: [1::])\n");
+}
+
 DOMT_TEST(empty_lines_before_a_request_are_passed_over)
 {
     HOLDS(NULL, "", EMPTY_LINES GET "\r\n", "GET / 1.1 (Host: a)\n");
