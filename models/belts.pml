@@ -17,7 +17,7 @@
  *
  * Models: house/message/mailbox.c domi_mailbox_put_slow, put_node_to_inbox; house/message/mailbox.h
  * domi_mailbox_put; house/message/belt.c domi_belt_put_notice; house/dispatch/deliver.c domi_mailbox_sort_inbox,
- * domi_inboxes_sort_all_of_list, remove_mark_of_inbox; house/dispatch/carry.c domi_belts_take_some_messages, carry_message_to_house, domi_belts_deliver_held_messages;
+ * domi_inboxes_sort_all_of_list, remove_busy_mark_of_inbox; house/dispatch/carry.c domi_belts_take_some_messages, carry_message_to_house, domi_belts_deliver_held_messages;
  * house/dispatch/phases.c take_houses_off_arrivals; house/dispatch/loan.c make_exposed_house_home_again, domi_loan_run_house_and_return.
  * Holds: M6 (each sender's numbers arrive in order), every message arrives once, no house is linked twice.
  *
@@ -180,7 +180,7 @@ inline take_belts()
     od
 }
 
-/* sort_inboxes_after_belts of a stand-in: put_kept_notices_back_into_inbox if a belt holds anything */
+/* sort_inboxes_after_draining_belts of a stand-in: put_kept_notices_back_into_inbox if a belt holds anything */
 inline sort_held()
 {
 #ifdef STAND_IN_LOOKS_FIRST
@@ -265,7 +265,7 @@ inline sort()
 #endif
 }
 
-/* remove_mark_of_inbox: a compare-exchange; if it finds new mail, home links the house itself */
+/* remove_busy_mark_of_inbox: a compare-exchange; if it finds new mail, home links the house itself */
 inline release()
 {
     atomic {

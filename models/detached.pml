@@ -7,8 +7,8 @@
  * afterwards, which nobody would tell to stop. The model has two places for threads. An actor of
  * the loop spawns detached actors, and a detached actor spawns one, too.
  *
- * Models: runtime/outside/detached.c reserve_detached_thread, make_detached_thread, domi_detached_spawn_actor, lock_system_for_spawn,
- * unlock_system_after_spawn, run_loop_of_detached_actor, follow_new_orders, sleep_until_due, domi_detached_close_for_spawns,
+ * Models: runtime/outside/detached.c reserve_or_make_detached_thread, make_detached_thread, domi_detached_spawn_actor, lock_system_for_spawn,
+ * unlock_system_after_spawn, run_loop_of_detached_actor, follow_new_orders, sleep_until_mail_or_due_time, domi_detached_close_for_spawns,
  * domi_detached_wake_all_threads; runtime/control/stop.c close_spawning_and_stop_actors, domi_system_set_stop_step, domi_system_end_threads;
  * house/family/birth.c domi_house_spawn_for_directory (the exclusion).
  * Holds: one actor at a time on each thread; nobody is born on a thread that has walked its actors
@@ -197,7 +197,7 @@ proctype detached(byte me)
             set_free(me)
         :: else
         fi;
-        /* this models sleep_until_due */
+        /* this models sleep_until_mail_or_due_time */
         sleeping[me] = 1;
         if
 #ifndef NO_LOOK_AT_WORK

@@ -9,10 +9,10 @@
  * used for LIVES lives, on its home; a parent on another thread; a thief that runs the child; and a
  * foreign thread that stops the child, perhaps when that life is over.
  *
- * Models: house/family/family.c domi_family_report_failure_or_decide, put_node_of_child_to_parent, handle_child_failure,
+ * Models: house/family/family.c domi_family_report_failure_or_decide, put_node_of_child_to_parent, decide_on_failed_child_and_direct_it,
  * domi_family_send_directive, reserve_node_of_child, send_directive_to_siblings, domi_family_handle_event_of_child, domi_family_remove_ended_child;
  * house/family/birth.c publish_life_word; house/family/life.c domi_house_mount_actor, is_own_node_under_way, domi_house_try_to_end_stop, free_house, domi_house_free_dead_slot;
- * house/message/stop.c set_stop_bits; house/family/restart.c domi_house_begin_restart, domi_house_try_to_end_restart,
+ * house/message/stop.c set_stop_bits_and_rouse_house; house/family/restart.c domi_house_begin_restart, domi_house_try_to_end_restart,
  * carry_out_directive_of_parent, domi_house_handle_own_node; house/dispatch/deliver.c sort_node_of_inbox; house/message/mailbox.c domi_mailbox_put_node_to_free_slot. life.pml has the mail and the
  * lives.
  * Holds: the node says one thing at a time, and to the life that is meant; a child that is suspended

@@ -7,7 +7,7 @@
  * the loop answers at any time, or never; then the ask's time-out ends it, and nothing else wakes
  * its asker. A visitor takes and leaves the mutex once, and the system closes.
  *
- * Models: runtime/outside/visit.c domi_outside_handle_arrivals; runtime/outside/outside_ask.c wake_asking_thread, on_answer_complete_ask, let_leader_sleep, give_lead_to_next_thread, domi_asking_wait_for_answer,
+ * Models: runtime/outside/visit.c domi_outside_handle_arrivals; runtime/outside/outside_ask.c wake_asking_thread, on_answer_complete_ask, let_leading_asker_sleep, give_lead_to_next_asking_thread, domi_asking_wait_for_answer,
  * domi_outside_fail_all_asks; runtime/outside/visit.c domi_outside_enter; house/message/manager.h
  * domi_manager_notify_of_push; base/park.h domi_park_begin_sleep, domi_park_end_sleep,
  * domi_park_try_notify. Under the mutex one step of the model stands for many accesses. Accesses to the

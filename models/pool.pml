@@ -18,7 +18,7 @@
  * Models: house/dispatch/pooled_turn.c domi_pooled_take_idle_house, release_idle_house,
  * fire_due_nodes_of_wheel, fire_postponed_timers_and_promises, does_actor_still_live_in_slot,
  * domi_pooled_run_turn_of_house, domi_pooled_schedule_arrivals; house/message/mailbox.c put_node_to_inbox; house/message/arrivals.c push_chain_to_arrivals,
- * domi_links_add_house_to_arrivals, schedule_pooled_actor; house/dispatch/deliver.c sort_node_of_inbox,
+ * domi_links_add_house_to_arrivals, schedule_house_from_runner; house/dispatch/deliver.c sort_node_of_inbox,
  * domi_mailbox_sort_inbox_of_pooled; house/family/life.c domi_house_try_to_end_stop, free_house; house/family/birth.c publish_life_word;
  * house/message/stop.c domi_house_ask_to_stop; runtime/pools/pools.c schedule_house_for_turn, schedule_houses_with_arrivals; runtime/policies/services.c
  * domus_job_link. Holds: one thread at a time has a house (holder, a ghost); a house is in the queue once; every
@@ -292,7 +292,7 @@ inline sort(h)
             fi
         :: empty(taken[me]) -> break
         od;
-        if /* handle_new_mail_of_house */
+        if /* update_house_after_new_mail */
         :: now != 0 && stopping[h] && state[h] == WAITING -> make_ready(h)
         :: else
         fi;

@@ -7,7 +7,7 @@
  * owner with OBJECTS objects, which takes one TAKES times and gives it away, and FREERS threads
  * that free the objects, or use them to answer.
  *
- * Models: house/message/pool.c domi_pool_take_object_slow, domi_pool_sort_returned_objects, domi_pool_free_object_slow, domi_pool_push_chains_to_owners, push_chain_to_owner,
+ * Models: house/message/pool.c domi_pool_take_object_slow, domi_pool_sort_returned_objects, domi_pool_free_object_slow, domi_pool_push_chains_to_owners, push_chain_of_objects_to_owner,
  * add_object_to_chain_of_owner; house/message/pool.h domi_pool_take_object, domi_pool_take_envelope, domi_pool_free_object; base/slab.h
  * domi_slab_take_object, domi_slab_put_object. Holds: an object is not given out while it is used, and none is
  * lost: the owner never waits for ever, and at the end all that was carved is there.
@@ -141,8 +141,8 @@ end:
     od
 }
 
-/* This models push_chain_to_owner. */
-inline push_chain_to_owner()
+/* This models push_chain_of_objects_to_owner. */
+inline push_chain_of_objects_to_owner()
 {
     was = remote;
 #ifdef NO_RELINK
@@ -222,7 +222,7 @@ end:
             object = 0
         };
         if
-        :: chained[me] >= CHAIN_MAX -> push_chain_to_owner()
+        :: chained[me] >= CHAIN_MAX -> push_chain_of_objects_to_owner()
         :: else
         fi
 #endif
@@ -237,8 +237,8 @@ end:
         }
 #ifndef NO_FLUSH
     :: atomic { len(given[me]) == 0 && IS_GUEST -> chain(guest[me]); guest[me] = NONE }
-        push_chain_to_owner() /* a thread pushes its chain before it parks */
-    :: len(given[me]) == 0 && chained[me] > 0 -> push_chain_to_owner()
+        push_chain_of_objects_to_owner() /* a thread pushes its chain before it parks */
+    :: len(given[me]) == 0 && chained[me] > 0 -> push_chain_of_objects_to_owner()
 #endif
     od
 }

@@ -9,7 +9,7 @@
  * thread sends, spawns and asks A.
  *
  * Models: runtime/control/stop.c is_drain_over, have_all_threads_begun_close, have_all_actors_ended, drain_connections_of_system, close_spawning_and_stop_actors, stop_system_step_by_step, domi_system_set_stage,
- * domi_system_end_threads; runtime/loop/follow.c domi_thread_follow_orders; runtime/control/thread_life.c wait_for_all_threads, run_loop_of_thread;
+ * domi_system_end_threads; runtime/loop/follow.c domi_thread_follow_orders; runtime/control/thread_life.c wait_until_all_have_left_their_loops, run_loop_of_thread;
  * runtime/outside/visit.c domi_outside_enter; runtime/outside/outside_ask.c domi_outside_fail_all_asks;
  * runtime/outside/blocking.c send_answer_of_blocking_work; runtime/os/workers.c domi_workers_stop; house/dispatch/manage.c
  * domi_manager_stop_actors, domi_manager_end_actors; house/family/life.c domi_house_end_with_system; house/dispatch/loan.c

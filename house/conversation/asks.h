@@ -51,7 +51,8 @@ int domi_reply_by_slow_path(domus_stack *stack, const domus_type *type, const vo
 
 /* ---- cancel.c ---------------------------------------------------------------------------------*/
 
-/* Handles cancels, by which an asker tells the asked actor that it has given up an ask. */
+/* The functions of cancel.c carry out cancels, by which an asker tells the asked actor that it has
+ * given up an ask. */
 
 /* Handle the cancel `first`, which has come to the asked house, and all cancels that wait directly
  * behind it. For each of them drop the ask if it still waits in a mailbox, else cancel the

@@ -210,7 +210,7 @@ static uint32_t drop_cancelled_sorted_asks(domi_manager *manager, domi_house *ho
         dropped += count;
     }
     if (dropped != 0)
-        domi_order_forget_empty_strands(house);
+        domi_order_correct_strands_after_walk(house);
     return dropped;
 }
 

@@ -132,5 +132,5 @@ void domi_circle_fail_waiting_asks(domi_manager *manager, domi_house *house,
         failed += count;
     }
     if (failed != 0)
-        domi_order_forget_empty_strands(house);
+        domi_order_correct_strands_after_walk(house);
 }

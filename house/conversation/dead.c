@@ -67,7 +67,7 @@ drop_stashed_and_sorted_mail(domi_manager *manager, domi_house *house, domi_fami
         drop_all_mail_of_list(manager, house, &strand->tail);
         strand->count = 0;
     }
-    domi_order_forget_empty_strands(house);
+    domi_order_correct_strands_after_walk(house);
     family->order->at_last = false;
 }
 

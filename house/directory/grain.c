@@ -427,7 +427,7 @@ static uint32_t move_sorted_mail_of_life(domi_manager *manager, domi_house *hous
         count += move_mail_of_life_to_list(manager, house, &strand->tail, mail);
         strand->count = 0;
     }
-    domi_order_forget_empty_strands(house);
+    domi_order_correct_strands_after_walk(house);
     house->family->order->at_last = false;
     return count;
 }

@@ -29,7 +29,8 @@ static domi_watch *get_watch_of_node(domi_node *node)
 }
 
 /* End `legs` legs of a watch (watch.h). The last leg frees the watch's record. */
-static void drop_references_to_watch(domi_manager *manager, domi_watch *watch, uint32_t legs)
+static void free_watch_record_with_its_last_leg(domi_manager *manager, domi_watch *watch,
+                                                uint32_t legs)
 {
     /* acq_rel: all writes of the thread with the other leg come before the record is used again. */
     if (atomic_fetch_sub_explicit(&watch->legs, legs, memory_order_acq_rel) != legs)
@@ -45,7 +46,7 @@ static void send_event_of_watch(domi_manager *manager, domi_watch *watch, int re
 
     watch->down.reason = reason;
     if (domi_mailbox_put(manager, watcher, &watch->node, DOMI_EVENT) != 0)
-        drop_references_to_watch(manager, watch, 1);
+        free_watch_record_with_its_last_leg(manager, watch, 1);
 }
 
 static void detach_watch_from_house(domi_house *house, domi_watch *watch)
@@ -111,7 +112,7 @@ void domi_watch_attach_or_detach_by_node(domi_manager *manager, domi_house *hous
             detach_watch_from_house(get_house_to_attach_watch_to(watch, house), watch);
             legs = 2;
         }
-        drop_references_to_watch(manager, watch, legs);
+        free_watch_record_with_its_last_leg(manager, watch, legs);
         return;
     }
     if (DOMI_UNLIKELY(domi_house_is_remote(watch->down.who.house))) {
@@ -136,7 +137,7 @@ void domi_watch_drop_unhandled_node(domi_manager *manager, domi_node *node)
         /* the watch has come too late to be attached, so its watcher gets the event at once */
         send_event_of_watch(manager, watch, -ESTALE);
     else
-        drop_references_to_watch(manager, watch, 1);
+        free_watch_record_with_its_last_leg(manager, watch, 1);
 }
 
 /* Returns the reason that the event of a watch gives when the house ends. A remote actor whose node
@@ -225,7 +226,7 @@ static void remove_watch_from_watcher(domi_manager *manager, domi_house *house, 
         domi_watch *peer = watch->peer;
         watch->peer = NULL;
         detach_watch_from_house(house, peer);
-        drop_references_to_watch(manager, peer, 1);
+        free_watch_record_with_its_last_leg(manager, peer, 1);
     }
 }
 
@@ -284,7 +285,7 @@ static int watch_or_link_actor(domus_stack *stack, domus_address who, const domu
     if (link) {
         watch->peer = make_watch_of_actor(manager, who, self, type);
         if (watch->peer == NULL) {
-            drop_references_to_watch(manager, watch, 1);
+            free_watch_record_with_its_last_leg(manager, watch, 1);
             return -ENOMEM;
         }
         watch->link = watch->peer->link = true;
@@ -326,7 +327,7 @@ static void take_watch_back(domi_manager *manager, domi_house *house, domi_watch
     watch->unwatch.kind = DOMI_WATCH;
     watch->unwatch.lease = who.lease;
     if (domi_mailbox_put_slow(manager, who.house, &watch->unwatch) != 0)
-        drop_references_to_watch(manager, watch, 1);
+        free_watch_record_with_its_last_leg(manager, watch, 1);
 }
 
 int domus_unwatch(domus_stack *stack, domus_watch handle)
@@ -381,5 +382,5 @@ void domi_watch_drop_reference_after_event(domi_manager *manager, domi_house *ho
                                            domi_node *node)
 {
     (void)house;
-    drop_references_to_watch(manager, get_watch_of_node(node), 1);
+    free_watch_record_with_its_last_leg(manager, get_watch_of_node(node), 1);
 }

@@ -221,9 +221,9 @@ static inline bool domi_house_is_exposed(const domi_house *house)
     return (domi_house_slot_bits(house) & DOMI_SLOT_EXPOSED) != 0;
 }
 
-/* The table of allowed moves between the states of a house: one byte for each state that is
- * entered; its bits are the states from which a move may lead there. house.c draws the table. */
 #define DOMI_MOVE(from, to) (UINT64_C(1) << ((to)*8 + (from)))
+/* The allowed moves between states of a house, as a number of 64 bits: its byte N has a bit for
+ * each state from which a house may enter state N. house.c draws it as a table. */
 #define DOMI_MOVES                                                                                 \
     (DOMI_MOVE(DOMI_CREATED, DOMI_MOUNTING) | DOMI_MOVE(DOMI_MOUNTING, DOMI_WAITING) |             \
      DOMI_MOVE(DOMI_MOUNTING, DOMI_CREATED) | DOMI_MOVE(DOMI_WAITING, DOMI_READY) |                \

@@ -418,7 +418,7 @@ static void forget_empty_strands(domus_order *order, domi_strands *strands)
         insert_strand_into_list_by_head(order, strands, i);
 }
 
-void domi_order_forget_empty_strands(domi_house *house)
+void domi_order_correct_strands_after_walk(domi_house *house)
 {
     forget_empty_strands(house->behaviour->order, &house->family->order->waiting);
     forget_empty_strands(house->behaviour->order, &house->family->order->seen);

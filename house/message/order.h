@@ -108,11 +108,11 @@ void domi_order_put_stashed_back(domi_house *house, domi_node *list);
 
 /* Returns the strand of a house with this number, counted over all its strands; NULL: there is
  * none. A caller that takes nodes out of the strand's list subtracts them from its `count`, and
- * calls domi_order_forget_empty_strands() after the walk. */
+ * calls domi_order_correct_strands_after_walk() after the walk. */
 domi_strand *domi_order_get_strand(const domi_house *house, uint32_t number);
 
 /* Correct the counts of a house's strands after a walk, and forget strands that have become
  * empty. */
-void domi_order_forget_empty_strands(domi_house *house);
+void domi_order_correct_strands_after_walk(domi_house *house);
 
 #endif

@@ -167,8 +167,8 @@ typedef struct domus_http_request {
     /* received: minor version of HTTP, 1 of HTTP/1.1, 0 of HTTP/1.0; not used to send */
     uint8_t minor;
     bool close; /* whether the connection ends with the answer to this request */
-    /* whether the request is to change to the protocol of the field Upgrade; adds "Connection:
-     * upgrade" */
+    /* whether the request asks to change to the protocol of its field Upgrade; a request that is
+     * sent also gets "Connection: upgrade" */
     bool upgrade;
     bool expects; /* sent: whether the body waits for 100 Continue; received: not used */
     /* Whether the connection becomes a tunnel. Sent with `upgrade`, by domus_request_begin(): the

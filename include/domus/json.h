@@ -101,7 +101,8 @@ typedef struct domus_json_table domus_json_table;
 
 /* A value of any kind as it stands in the text, with all that is within it. */
 typedef struct domus_json_raw {
-    const char *text; /* text of the value, which ends with a zero; NULL: there is no value */
+    const char *text; /* the value's JSON as it stands in the text, with a zero behind it; NULL:
+                         there is no value */
     uint32_t size;    /* bytes of the value's text, without the zero */
 } domus_json_raw;
 

@@ -67,8 +67,8 @@ void domi_channel_cancel_kept_asks(domus_channel *channel);
 
 /* ---- owed.c -----------------------------------------------------------------------------------*/
 
-/* The bytes that a channel owes, which are those that its peer would miss if the channel ended now.
- * Owner thread. */
+/* The bytes that a channel owes: those that its peer would miss if the channel ended now. The
+ * functions of this section run on the owner thread. */
 
 /* True if the kernel still holds bytes of the channel that the peer has not acknowledged. */
 bool domi_channel_has_unacknowledged_bytes(const domus_channel *channel);

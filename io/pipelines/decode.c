@@ -202,7 +202,7 @@ static void handle_message_made_by_stage(domi_manager *manager, domi_pipe *pipe)
     domi_envelope *message = pipe->made;
 
     pipe->made = NULL;
-    if (DOMI_UNLIKELY(made.has_body) && !domi_pipe_begin_body_or_drop_message(pipe, message))
+    if (DOMI_UNLIKELY(made.has_body) && !domi_pipe_begin_body_or_refuse_in_drain(pipe, message))
         return;
     switch (made.kind) {
     case DOMUS_STAGE_REQUEST:

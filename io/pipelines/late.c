@@ -152,7 +152,7 @@ bool domi_pipe_is_body_awaited_in_drain(domus_channel *channel)
     return domi_pipe_is_body_awaited(pipe);
 }
 
-bool domi_pipe_begin_body_or_drop_message(domi_pipe *pipe, domi_envelope *message)
+bool domi_pipe_begin_body_or_refuse_in_drain(domi_pipe *pipe, domi_envelope *message)
 {
     if (!pipe->seen_all || pipe->wire->made.kind != DOMUS_STAGE_REQUEST) {
         domi_body_begin(pipe);

@@ -37,7 +37,7 @@ bool domi_pipe_is_body_awaited_in_drain(domus_channel *channel);
  * that a drain does not await (seen_all) is dropped instead, and the channel closes behind the
  * answers before: its reader would wait for the body. Returns whether the message has to be
  * handled. */
-bool domi_pipe_begin_body_or_drop_message(domi_pipe *pipe, domi_envelope *message);
+bool domi_pipe_begin_body_or_refuse_in_drain(domi_pipe *pipe, domi_envelope *message);
 
 /* Implement is_late and answer_late of domi_pipe_ways. */
 bool domi_pipe_is_message_late(domus_channel *channel);

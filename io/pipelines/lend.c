@@ -30,13 +30,13 @@ void domi_pipe_lend_inner_to_ask(domi_manager *manager, domi_pipe *pipe, domi_en
         domi_channel_set_timer_no_later(channel, channel->ask_due_ns);
         error = domi_mailbox_put_passed_on(manager, address, &ask->node, DOMI_ASK);
         if (error != 0)
-            domi_pipe_end_loan_of_inner(channel);
+            domi_pipe_end_lend_of_inner(channel);
     }
     if (error != 0)
         domi_ask_fail_unsent(manager, ask, error);
 }
 
-void domi_pipe_end_loan_of_inner(domus_channel *channel)
+void domi_pipe_end_lend_of_inner(domus_channel *channel)
 {
     channel->lent = false;
     /* The inner channel may be CLOSED, because its ask could not be queued. */

@@ -10,6 +10,6 @@ void domi_pipe_lend_inner_to_ask(domi_manager *manager, domi_pipe *pipe, domi_en
 
 /* Tell the stage of the outer channel that the ask for which an inner channel was lent is over, or
  * was not sent. */
-void domi_pipe_end_loan_of_inner(domus_channel *channel);
+void domi_pipe_end_lend_of_inner(domus_channel *channel);
 
 #endif

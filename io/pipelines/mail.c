@@ -137,7 +137,7 @@ static void count_ask_as_no_more_under_way(domus_channel *channel)
     DOMI_CHECK(channel->asks != 0);
     channel->asks--;
     if (DOMI_UNLIKELY(channel->lent) && channel->asks == 0)
-        domi_pipe_end_loan_of_inner(channel);
+        domi_pipe_end_lend_of_inner(channel);
     if (DOMI_UNLIKELY(channel->asks == 0 && (channel->high || channel->crowded)))
         domi_channel_decide_whether_to_receive(channel);
 }

@@ -238,7 +238,7 @@ typedef struct domi_stage_time {
     uint32_t round;
     uint32_t waiting; /* number of channels that wait for their turn in this round */
     bool served;      /* a channel has had its turn to decode in this phase 2 */
-    bool put_off;     /* a channel was put off to a later phase 2 in this one */
+    bool put_off;     /* in this phase 2 the decoding of a channel was put off to a later one */
 } domi_stage_time;
 
 DOMI_FIFO_TYPE(domi_starved, domus_channel);
@@ -341,7 +341,8 @@ typedef struct domi_io {
     uint64_t careful_mark; /* number of queued bytes above which the thread is careful (crowd.h) */
     /* number of bytes that must be free in a channel's part before it reads a piece */
     uint64_t piece;
-    bool careful; /* the thread is careful (crowd.h): each receive brings one piece only */
+    bool careful; /* much is queued for peers, or memory is short, so each receive brings one piece
+                     only (crowd.h) */
     domus_channel *crowd_head; /* the first of the thread's crowded channels (crowd.h) */
     domus_channel *crowd_tail; /* the last of the thread's crowded channels (crowd.h) */
     uint32_t crowd_count;      /* number of the thread's crowded channels (crowd.h) */

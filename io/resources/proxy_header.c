@@ -194,7 +194,8 @@ static uint32_t add_byte_to_crc(uint32_t crc, unsigned char byte)
 }
 
 /* Read the byte at the offset `at`, which belongs to the TLVs (type, length and value). Returns the
- * byte as the checksum counts it; -EPROTO if a TLV would end behind the header. */
+ * byte as the checksum counts it; -EPROTO if a TLV would end behind the header, or if a checksum
+ * has not 4 bytes or is the second one. */
 static int read_byte_of_tlv(domi_proxy_header *header, uint32_t at, unsigned char byte)
 {
     uint32_t index = at - header->tlv_begin;

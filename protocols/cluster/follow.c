@@ -81,7 +81,7 @@ static uint32_t copy_downs_and_ends_of_nodes(domus_cluster *cluster, seen_record
             .is_ended = record->state == DOMUS_NODE_ENDED,
         };
     }
-    domi_lock_give(&cluster->lock);
+    domi_lock_release(&cluster->lock);
     return count;
 }
 
@@ -102,7 +102,7 @@ static void release_ended_node(domi_cluster_gateway *gateway, uint64_t id)
         record->let_go[gateway->index / 64] |= bit;
         record->holders--;
     }
-    domi_lock_give(&cluster->lock);
+    domi_lock_release(&cluster->lock);
     /* Forgetting the node in all groups takes long, so it is done without the lock of the table.
      * Only gateway 0 does it, since only gateway 0 learns which nodes have members. */
     if (is_first && gateway->index == 0)

@@ -166,7 +166,7 @@ static int beat_and_resend_when_nats_reconnects(domus_stack *stack, void *self, 
         domi_lock_take(&gateway->cluster->lock);
         gateway->cluster->is_connected = is_connected;
         gateway->cluster->connected_ns = domus_now_ns(stack);
-        domi_lock_give(&gateway->cluster->lock);
+        domi_lock_release(&gateway->cluster->lock);
         if (is_connected && !gateway->is_leaving)
             domi_heartbeat_publish(gateway, DOMI_BEAT_UP);
     }
@@ -426,7 +426,7 @@ static int open_gateway_and_its_nats_client(domus_stack *stack, domi_cluster_gat
     if (error == 0 && gateway->index == 0) {
         domi_lock_take(&gateway->cluster->lock);
         gateway->cluster->client = gateway->client;
-        domi_lock_give(&gateway->cluster->lock);
+        domi_lock_release(&gateway->cluster->lock);
     }
     if (error == 0)
         error = domus_notice(stack, domus_self(stack), &subscribe_type, NULL);

@@ -124,7 +124,7 @@ static void ask_wardens_to_check_holder_of_part(domi_cluster_gateway *gateway, u
     domi_part_let_warden_check_holder(gateway->cluster, part);
     domi_lock_take(&gateway->cluster->lock);
     uint64_t wanted = gateway->cluster->parts->parts[part].wanted;
-    domi_lock_give(&gateway->cluster->lock);
+    domi_lock_release(&gateway->cluster->lock);
     if (wanted == 0 || wanted == gateway->cluster->id)
         return;
     domi_peer *peer = domi_peer_find_or_make(gateway, wanted);

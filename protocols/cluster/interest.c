@@ -83,7 +83,7 @@ static uint32_t list_ids_of_nodes_that_are_up(domus_cluster *cluster, uint64_t *
         if (cluster->nodes[i] != NULL && cluster->nodes[i]->state == DOMUS_NODE_UP)
             ids[count++] = cluster->nodes[i]->id;
     }
-    domi_lock_give(&cluster->lock);
+    domi_lock_release(&cluster->lock);
     return count;
 }
 

@@ -25,7 +25,7 @@ int domi_listed_reserve_memory(domus_cluster *cluster, uint32_t count)
     domi_lock_take(&cluster->names_lock);
     cluster->listed = listed;
     cluster->listed_room = room;
-    domi_lock_give(&cluster->names_lock);
+    domi_lock_release(&cluster->names_lock);
     free(before);
     return 0;
 }
@@ -37,7 +37,7 @@ void domi_listed_add_name(domus_cluster *cluster, domi_name *name)
     domi_lock_take(&cluster->names_lock);
     name->place = cluster->listed_count;
     cluster->listed[cluster->listed_count++] = name;
-    domi_lock_give(&cluster->names_lock);
+    domi_lock_release(&cluster->names_lock);
 }
 
 void domi_listed_remove_name(domus_cluster *cluster, domi_name *name)
@@ -48,7 +48,7 @@ void domi_listed_remove_name(domus_cluster *cluster, domi_name *name)
     domi_name *last = cluster->listed[--cluster->listed_count];
     cluster->listed[name->place] = last;
     last->place = name->place;
-    domi_lock_give(&cluster->names_lock);
+    domi_lock_release(&cluster->names_lock);
     name->place = DOMI_UNLISTED;
 }
 
@@ -66,7 +66,7 @@ uint32_t domus_cluster_names(domus_cluster *cluster, uint32_t from, domus_cluste
             memcpy(ret_names[done].name, name->name, sizeof ret_names[done].name);
             ret_names[done].actor = name->actor;
         }
-        domi_lock_give(&cluster->names_lock);
+        domi_lock_release(&cluster->names_lock);
     } while (some == STEP);
     for (uint32_t i = done; i < room; i++)
         ret_names[i] = (domus_cluster_name){.name = ""};

@@ -17,13 +17,13 @@ typedef struct domi_lock {
 
 static inline void domi_lock_take(domi_lock *lock)
 {
-    /* acquire: pairs with the release in domi_lock_give(), so that this holder sees what the last
-     * holder wrote */
+    /* acquire: pairs with the release in domi_lock_release(), so that this holder sees what the
+     * last holder wrote */
     while (atomic_flag_test_and_set_explicit(&lock->held, memory_order_acquire))
         (void)sched_yield();
 }
 
-static inline void domi_lock_give(domi_lock *lock)
+static inline void domi_lock_release(domi_lock *lock)
 {
     atomic_flag_clear_explicit(&lock->held, memory_order_release);
 }

@@ -73,7 +73,7 @@ void domi_node_tell_runtime_if_it_is_up(domi_cluster_gateway *gateway, domi_node
      * it is told. */
     domi_lock_take(&gateway->cluster->lock);
     (void)domus_remote_node_set(gateway->stack, record->id, errno_of_messages_to_node(record));
-    domi_lock_give(&gateway->cluster->lock);
+    domi_lock_release(&gateway->cluster->lock);
 }
 
 /* Update whether the way to the node is full, by the bytes that are on the way now: another gateway
@@ -103,7 +103,7 @@ void domi_node_count_queued_bytes(domi_cluster_gateway *gateway, domi_node_recor
         return;
     domi_lock_take(&gateway->cluster->lock);
     bool has_room = update_room_on_way_to_node(gateway, record);
-    domi_lock_give(&gateway->cluster->lock);
+    domi_lock_release(&gateway->cluster->lock);
     if (!has_room || !domi_cluster_is_open(gateway->cluster))
         return;
     for (uint32_t i = 0; i < gateway->cluster->gateways; i++)
@@ -191,7 +191,7 @@ int domi_nodes_add_mentioned_node(domi_cluster_gateway *gateway, uint64_t id)
         error = -ENOSPC;
     else if (record->state == DOMUS_NODE_ENDED)
         error = -ESTALE;
-    domi_lock_give(&cluster->lock);
+    domi_lock_release(&cluster->lock);
     return error;
 }
 
@@ -272,7 +272,7 @@ domi_nodes_news domi_nodes_update_by_heartbeat(domi_cluster_gateway *gateway,
     }
     if (record != NULL && (!was_node_never_heard(record) || beat->state == DOMI_BEAT_LEFT))
         news.has_changed = update_known_node_by_heartbeat(gateway, record, beat) || !is_known;
-    domi_lock_give(&cluster->lock);
+    domi_lock_release(&cluster->lock);
     return news;
 }
 
@@ -286,7 +286,7 @@ void domi_nodes_mark_node_up_after_batch(domi_cluster_gateway *gateway, domi_nod
         set_node_state(record, DOMUS_NODE_UP, now_ns);
         (void)domus_remote_node_set(gateway->stack, record->id, errno_of_messages_to_node(record));
     }
-    domi_lock_give(&gateway->cluster->lock);
+    domi_lock_release(&gateway->cluster->lock);
 }
 
 /* --- silent nodes ----------------------------------------------------------------------------- */
@@ -333,7 +333,7 @@ domi_nodes_news domi_nodes_check_for_silence(domi_cluster_gateway *gateway)
             news.has_changed = true;
         }
     }
-    domi_lock_give(&cluster->lock);
+    domi_lock_release(&cluster->lock);
     return news;
 }
 
@@ -361,7 +361,7 @@ uint32_t domi_nodes_write_own_heartbeat(domi_cluster_gateway *gateway, uint8_t s
             now_ns <= record->heard_ns + cluster->options.down_after_ns)
             heard[beat.heard_count++] = record->id;
     }
-    domi_lock_give(&cluster->lock);
+    domi_lock_release(&cluster->lock);
     return domi_heartbeat_write(&beat, heard, bytes);
 }
 
@@ -437,7 +437,7 @@ uint32_t domus_cluster_nodes(domus_cluster *cluster, domus_node_info *ret_nodes,
             ret_nodes[count] = info_of_other_node(cluster, cluster->nodes[i]);
         count++;
     }
-    domi_lock_give(&cluster->lock);
+    domi_lock_release(&cluster->lock);
     return count;
 }
 
@@ -457,6 +457,6 @@ int domus_cluster_find_node(domus_cluster *cluster, const char *name, domus_node
         *ret_node = (domus_node){cluster, record->id};
         error = 0;
     }
-    domi_lock_give(&cluster->lock);
+    domi_lock_release(&cluster->lock);
     return error;
 }

@@ -96,7 +96,7 @@ static uint32_t state_of_server_connection(domus_cluster *cluster)
         return ALONE;
     domi_lock_take(&cluster->lock);
     uint32_t is = cluster->is_rival ? REPLACED : cluster->is_connected ? CONNECTED : MISSING;
-    domi_lock_give(&cluster->lock);
+    domi_lock_release(&cluster->lock);
     return is;
 }
 

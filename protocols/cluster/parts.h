@@ -81,7 +81,7 @@ static inline void domi_part_let_warden_check_holder(domus_cluster *cluster, uin
 {
     domi_lock_take(&cluster->lock);
     cluster->parts->parts[index].is_doubted = cluster->parts->has_doubts = true;
-    domi_lock_give(&cluster->lock);
+    domi_lock_release(&cluster->lock);
 }
 
 /* --- routes of a gateway ---------------------------------------------------------------------- */

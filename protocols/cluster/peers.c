@@ -20,7 +20,7 @@ static domi_node_record *find_record_of_living_node(domus_cluster *cluster, uint
         found = NULL;
     if (found != NULL)
         *ret_downs = atomic_load_explicit(&found->downs, memory_order_relaxed);
-    domi_lock_give(&cluster->lock);
+    domi_lock_release(&cluster->lock);
     return found;
 }
 
@@ -112,7 +112,7 @@ bool domi_peer_is_up(domi_cluster_gateway *gateway, const domi_peer *peer)
 {
     domi_lock_take(&gateway->cluster->lock);
     bool is = peer->record->state == DOMUS_NODE_UP;
-    domi_lock_give(&gateway->cluster->lock);
+    domi_lock_release(&gateway->cluster->lock);
     return is;
 }
 
@@ -120,7 +120,7 @@ bool domi_peer_has_room_on_way(domi_cluster_gateway *gateway, const domi_peer *p
 {
     domi_lock_take(&gateway->cluster->lock);
     bool has = !peer->record->is_full;
-    domi_lock_give(&gateway->cluster->lock);
+    domi_lock_release(&gateway->cluster->lock);
     return has;
 }
 

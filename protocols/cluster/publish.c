@@ -72,7 +72,7 @@ static bool may_publish_to_peer(domi_cluster_gateway *gateway, const domi_peer *
 {
     domi_lock_take(&gateway->cluster->lock);
     bool may = peer->record->state == DOMUS_NODE_UP && !peer->record->is_full;
-    domi_lock_give(&gateway->cluster->lock);
+    domi_lock_release(&gateway->cluster->lock);
     return may;
 }
 

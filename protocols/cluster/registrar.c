@@ -238,7 +238,7 @@ static bool is_node_up(domi_registrar *registrar, uint64_t id)
     domi_lock_take(&cluster->lock);
     const domi_node_record *record = domi_node_find(cluster, id);
     bool is = id == cluster->id || (record != NULL && record->state == DOMUS_NODE_UP);
-    domi_lock_give(&cluster->lock);
+    domi_lock_release(&cluster->lock);
     return is;
 }
 
@@ -384,7 +384,7 @@ static void publish_addresses_of_buckets(const domi_registrar *registrar)
     domi_lock_take(&cluster->lock);
     cluster->parts->leases = registrar->leases;
     cluster->parts->entries = registrar->entries;
-    domi_lock_give(&cluster->lock);
+    domi_lock_release(&cluster->lock);
 }
 
 static domus_nats_kv_config make_bucket_config(const domi_registrar *registrar, uint64_t ttl_ns)
@@ -404,7 +404,7 @@ static int open_buckets_of_store(domus_stack *stack, domi_registrar *registrar)
 
     domi_lock_take(&cluster->lock);
     options.client = cluster->client;
-    domi_lock_give(&cluster->lock);
+    domi_lock_release(&cluster->lock);
     if (options.client.house == NULL)
         return -EHOSTDOWN;
     options.bucket = bucket;

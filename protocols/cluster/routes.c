@@ -32,7 +32,7 @@ static int find_peer_that_has_part(domi_cluster_gateway *gateway, uint64_t node,
     int error = peer->record->state != DOMUS_NODE_UP ? -EHOSTDOWN
                 : peer->record->is_full              ? -ENOBUFS
                                                      : 0;
-    domi_lock_give(&gateway->cluster->lock);
+    domi_lock_release(&gateway->cluster->lock);
     *ret_peer = peer;
     return error;
 }
@@ -275,7 +275,7 @@ static bool count_gateway_as_user_if_part_is_open(domus_cluster *cluster, domi_p
     bool is_open = part->is_open;
     if (is_open)
         part->users++;
-    domi_lock_give(&cluster->lock);
+    domi_lock_release(&cluster->lock);
     return is_open;
 }
 
@@ -289,7 +289,7 @@ static void close_part_here_and_let_route_wait(domi_cluster_gateway *gateway, do
     route->state = DOMI_ROUTE_WAITS;
     domi_lock_take(&gateway->cluster->lock);
     gateway->cluster->parts->parts[index].users--;
-    domi_lock_give(&gateway->cluster->lock);
+    domi_lock_release(&gateway->cluster->lock);
 }
 
 static void update_route_by_table_of_parts(domi_cluster_gateway *gateway, uint32_t index)
@@ -301,7 +301,7 @@ static void update_route_by_table_of_parts(domi_cluster_gateway *gateway, uint32
     domi_lock_take(&cluster->lock);
     domi_route_state state = state_of_route_by_table(gateway, part);
     uint64_t node = part->holder;
-    domi_lock_give(&cluster->lock);
+    domi_lock_release(&cluster->lock);
     if (state == DOMI_ROUTE_THERE && node == route->node &&
         domus_now_ns(gateway->stack) < route->retry_ns)
         return; /* the way to the node is full, or it is down: the FENCE is sent later */

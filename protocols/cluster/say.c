@@ -67,7 +67,7 @@ static uint64_t log_connection_to_servers(domi_cluster_gateway *gateway, uint64_
     domi_lock_take(&cluster->lock);
     bool is_connected = cluster->is_connected;
     uint64_t since_ns = cluster->connected_ns;
-    domi_lock_give(&cluster->lock);
+    domi_lock_release(&cluster->lock);
     if (is_connected && !said->has_server && take_line_from_allowance(said)) {
         if (said->had_server)
             domus_log_write(gateway->stack, DOMUS_LOG_INFO,
@@ -101,7 +101,7 @@ static void log_nodes_with_same_name(domi_cluster_gateway *gateway)
 
     domi_lock_take(&cluster->lock);
     bool is_rival = cluster->is_rival, has_rival = cluster->has_rival;
-    domi_lock_give(&cluster->lock);
+    domi_lock_release(&cluster->lock);
     if (has_rival && !cluster->said.has_rival && take_line_from_allowance(&cluster->said)) {
         cluster->said.has_rival = true;
         domus_log_write(gateway->stack, DOMUS_LOG_WARNING,
@@ -157,7 +157,7 @@ static uint32_t find_changes_of_nodes_to_log(domus_cluster *cluster, bool tells_
         record->said = record->state;
         record->said_ns = record->since_ns;
     }
-    domi_lock_give(&cluster->lock);
+    domi_lock_release(&cluster->lock);
     return count;
 }
 

@@ -27,7 +27,7 @@ static uint32_t list_candidates_for_parts(const domus_stack *stack, const domi_w
             !record->is_leaving)
             ret_list[count++] = (domi_candidate){record->id, domus_pickle_hash(record->name)};
     }
-    domi_lock_give(&cluster->lock);
+    domi_lock_release(&cluster->lock);
     return count;
 }
 
@@ -62,5 +62,5 @@ void domi_wanted_assign_parts_to_nodes_up(domus_stack *stack, domi_warden *self)
     domi_lock_take(&self->cluster->lock);
     for (uint32_t i = 0; i < DOMUS_REMOTE_PARTS; i++)
         self->cluster->parts->parts[i].wanted = self->parts[i].wanted;
-    domi_lock_give(&self->cluster->lock);
+    domi_lock_release(&self->cluster->lock);
 }

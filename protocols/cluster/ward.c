@@ -17,7 +17,7 @@ static bool show_holder_of_part_to_gateways(domi_warden *self, uint32_t index)
     bool has_changed = shown->holder != holder || shown->is_open != is_open;
     shown->holder = holder;
     shown->is_open = is_open;
-    domi_lock_give(&cluster->lock);
+    domi_lock_release(&cluster->lock);
     return has_changed;
 }
 

@@ -145,7 +145,7 @@ uint64_t domi_ward_find_node_maybe_dead(const domi_warden *self, uint32_t *ret_n
         domi_lock_take(&cluster->lock);
         const domi_node_record *record = domi_node_find(cluster, at->holder);
         bool has_lease = record != NULL && record->state == DOMUS_NODE_UP && record->hosts_grains;
-        domi_lock_give(&cluster->lock);
+        domi_lock_release(&cluster->lock);
         if (!has_lease)
             return at->holder;
     }

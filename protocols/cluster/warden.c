@@ -115,7 +115,7 @@ static uint32_t take_parts_that_gateways_doubt(domi_warden *self, uint32_t room,
         parts->parts[i].is_doubted = false;
         ret_parts[count++] = i;
     }
-    domi_lock_give(&self->cluster->lock);
+    domi_lock_release(&self->cluster->lock);
     return count;
 }
 
@@ -176,7 +176,7 @@ static bool is_part_used_by_gateway(const domi_warden *self, uint32_t index)
 
     domi_lock_take(&cluster->lock);
     bool is = cluster->parts->parts[index].users != 0;
-    domi_lock_give(&cluster->lock);
+    domi_lock_release(&cluster->lock);
     return is;
 }
 
@@ -356,7 +356,7 @@ static int begin_watch_on_entries(domus_stack *stack, void *self_, const void *p
     (void)payload;
     domi_lock_take(&cluster->lock);
     domus_address entries = cluster->parts->entries;
-    domi_lock_give(&cluster->lock);
+    domi_lock_release(&cluster->lock);
     if (entries.house == NULL)
         return domus_after(stack, 20 * MS, &watch_type, NULL, NULL);
     return domus_ask_within(stack, entries, &domus_nats_kv_watch_type, &watch, 0,

@@ -117,7 +117,7 @@ int domi_wide_open_or_add_group(domi_wide *wide, const char *name, domus_group g
         }
         *ret_number = found->number;
     }
-    domi_lock_give(&wide->lock);
+    domi_lock_release(&wide->lock);
     return error;
 }
 
@@ -133,7 +133,7 @@ bool domi_wide_has_group_outlet(domi_wide *wide, uint32_t number)
     domi_lock_take(&wide->lock);
     const domi_wide_group *group = opened_group_by_number(wide, number);
     bool has = group != NULL && group->has_outlet;
-    domi_lock_give(&wide->lock);
+    domi_lock_release(&wide->lock);
     return has;
 }
 
@@ -143,7 +143,7 @@ void domi_wide_record_outlet(domi_wide *wide, uint32_t number)
     domi_wide_group *group = opened_group_by_number(wide, number);
     if (group != NULL)
         group->has_outlet = true;
-    domi_lock_give(&wide->lock);
+    domi_lock_release(&wide->lock);
 }
 
 domus_group domi_wide_find_opened_group(domi_wide *wide, const char *name, size_t length)
@@ -151,7 +151,7 @@ domus_group domi_wide_find_opened_group(domi_wide *wide, const char *name, size_
     domi_lock_take(&wide->lock);
     const domi_wide_group *found = find_group_by_name(wide, name, length);
     domus_group group = found != NULL ? found->group : (domus_group){NULL};
-    domi_lock_give(&wide->lock);
+    domi_lock_release(&wide->lock);
     return group;
 }
 
@@ -160,7 +160,7 @@ domus_group domi_wide_group_by_number(domi_wide *wide, uint32_t number)
     domi_lock_take(&wide->lock);
     const domi_wide_group *found = opened_group_by_number(wide, number);
     domus_group group = found != NULL ? found->group : (domus_group){NULL};
-    domi_lock_give(&wide->lock);
+    domi_lock_release(&wide->lock);
     return group;
 }
 
@@ -193,7 +193,7 @@ bool domi_wide_update_local_members(domi_wide *wide, uint32_t number)
         if (has_changed)
             move_group_to_newest_change(wide, group);
     }
-    domi_lock_give(&wide->lock);
+    domi_lock_release(&wide->lock);
     return has_changed;
 }
 
@@ -201,7 +201,7 @@ uint64_t domi_wide_last_change_number(domi_wide *wide)
 {
     domi_lock_take(&wide->lock);
     uint64_t changes = wide->changes;
-    domi_lock_give(&wide->lock);
+    domi_lock_release(&wide->lock);
     return changes;
 }
 
@@ -223,7 +223,7 @@ uint32_t domi_wide_copy_oldest_changes(domi_wide *wide, uint64_t from,
         *ret_to = group->changed;
         count++;
     }
-    domi_lock_give(&wide->lock);
+    domi_lock_release(&wide->lock);
     return count;
 }
 
@@ -274,7 +274,7 @@ int domi_wide_record_members_of_node(domi_wide *wide, const char *name, size_t l
             group->nodes[index] = group->nodes[--group->nodes_count];
         (void)free_group_if_unused(wide, find_link_to_group(wide, group));
     }
-    domi_lock_give(&wide->lock);
+    domi_lock_release(&wide->lock);
     return error;
 }
 
@@ -292,7 +292,7 @@ uint32_t domi_wide_copy_nodes_with_members(domi_wide *wide, uint32_t number,
         if (count != 0)
             memcpy(ret_nodes, group->nodes, count * sizeof *ret_nodes);
     }
-    domi_lock_give(&wide->lock);
+    domi_lock_release(&wide->lock);
     return count;
 }
 
@@ -310,7 +310,7 @@ void domi_wide_remove_ended_node(domi_wide *wide, uint64_t node)
                 link = &group->next;
         }
     }
-    domi_lock_give(&wide->lock);
+    domi_lock_release(&wide->lock);
 }
 
 void domi_wide_free(domi_wide *wide)

@@ -341,7 +341,7 @@ static int encode_trailers_of_answer(domus_wire *wire, uint64_t *stream, uint64_
 }
 
 /* Finish the encoding of an answer in pieces, whose last bytes were appended. */
-static int end_exchange_of_answer_in_pieces(domus_wire *wire, domi_http_state *state, uint64_t id)
+static int end_encoding_of_answer_in_pieces(domus_wire *wire, domi_http_state *state, uint64_t id)
 {
     if (state->chained != NULL)
         domi_http_end_exchange_of_request(state->chained, id, domus_wire_now_ns(wire), false);
@@ -362,7 +362,7 @@ int domi_http_encode_answer_of_server(domus_wire *wire, domi_http_state *state, 
         return encode_response_of_handler(wire, state, id, payload);
     if (type == &domus_http_trailers_type) {
         error = encode_trailers_of_answer(wire, stream, id, payload);
-        return error != 0 ? error : end_exchange_of_answer_in_pieces(wire, state, id);
+        return error != 0 ? error : end_encoding_of_answer_in_pieces(wire, state, id);
     }
     if (type != &domus_piece_type)
         return -EOPNOTSUPP;
@@ -372,5 +372,5 @@ int domi_http_encode_answer_of_server(domus_wire *wire, domi_http_state *state, 
                                               ((const domus_piece *)payload)->bytes.size);
     if (error != 0 || !((const domus_piece *)payload)->last)
         return error;
-    return end_exchange_of_answer_in_pieces(wire, state, id);
+    return end_encoding_of_answer_in_pieces(wire, state, id);
 }

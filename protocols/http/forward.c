@@ -218,9 +218,10 @@ static void add_fields_about_client(domus_appender *to, const domus_http_proxy *
                          domus_http_host(request));
 }
 
-int domi_http_forward_request(const domus_http_proxy *proxy, const domus_http_request *request,
-                              const domus_endpoint *client, const char *upgrade,
-                              domus_http_request *ret_request)
+int domi_http_make_forwarded_request(const domus_http_proxy *proxy,
+                                     const domus_http_request *request,
+                                     const domus_endpoint *client, const char *upgrade,
+                                     domus_http_request *ret_request)
 {
     domus_http_request made = {.method = request->method,
                                .length = request->length,

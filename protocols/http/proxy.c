@@ -71,8 +71,8 @@ static int make_request_to_server(domus_stack *stack, pass *frame,
     frame->ways.up = request->stream;
     frame->uploads = request->stream.number != 0;
     frame->is_head = request->method == DOMUS_HTTP_HEAD;
-    return domi_http_forward_request(frame->proxy, request, is_known ? &client : NULL,
-                                     frame->upgrade, ret_made);
+    return domi_http_make_forwarded_request(frame->proxy, request, is_known ? &client : NULL,
+                                            frame->upgrade, ret_made);
 }
 
 static uint64_t timeout_of_proxy(const domus_http_proxy *proxy)

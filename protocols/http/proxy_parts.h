@@ -15,9 +15,10 @@
 /* Make the head of the request for the server. `client` is the address that has asked, and
  * `upgrade` the protocol of the tunnel that the client wants, or NULL. The caller owns the slices
  * of the head. Returns 0; -ENOMEM; -EINVAL. */
-int domi_http_forward_request(const domus_http_proxy *proxy, const domus_http_request *request,
-                              const domus_endpoint *client, const char *upgrade,
-                              domus_http_request *ret_request);
+int domi_http_make_forwarded_request(const domus_http_proxy *proxy,
+                                     const domus_http_request *request,
+                                     const domus_endpoint *client, const char *upgrade,
+                                     domus_http_request *ret_request);
 
 /* Make the head of the answer to `request` for the client. The caller owns the slices of the head.
  * Returns 0; -ENOMEM; -EINVAL. */

@@ -53,11 +53,11 @@ void domi_js_make_inbox_name(uint64_t *random, char inbox[DOMI_JS_INBOX_SIZE]);
 
 /* Parse a JSON object of at most `size_max` bytes. Returns 0; -EPROTO; -ENOMEM. Ownership:
  * json_decref() of `ret_json`. */
-int domi_js_parse_object(const char *text, size_t size, size_t size_max, json_t **ret_json);
+int domi_js_parse_json_object(const char *text, size_t size, size_t size_max, json_t **ret_json);
 
 /* Read the answer to an API request, of up to `size_max` bytes. Returns 0; the errno of the ask if
  * that has failed; the errno for the error that the answer contains; or an error of
- * domi_js_parse_object(). */
+ * domi_js_parse_json_object(). */
 int domi_js_read_api_answer(const domus_answer *answer, size_t size_max, json_t **ret_json);
 
 /* Returns the member `name` of a JSON object if that member is an object itself, otherwise NULL. */

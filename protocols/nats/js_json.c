@@ -48,7 +48,7 @@ static bool is_json_within_limits(const char *text, size_t size)
     return true;
 }
 
-int domi_js_parse_object(const char *text, size_t size, size_t size_max, json_t **ret_json)
+int domi_js_parse_json_object(const char *text, size_t size, size_t size_max, json_t **ret_json)
 {
     json_error_t error;
 
@@ -93,7 +93,7 @@ int domi_js_read_api_answer(const domus_answer *answer, size_t size_max, json_t 
     if (message->status != 0)
         return domi_js_errno_of_api_error(0, message->status);
     domus_slice payload = domus_nats_payload(message);
-    int error = domi_js_parse_object(domus_slice_data(payload), payload.size, size_max, &json);
+    int error = domi_js_parse_json_object(domus_slice_data(payload), payload.size, size_max, &json);
     if (error != 0)
         return error;
     error = errno_of_error_in_api_answer(json);

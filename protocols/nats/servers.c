@@ -119,7 +119,7 @@ int domi_nats_add_server(domi_nats_client *client, const char *text, size_t size
     return 0;
 }
 
-/* Returns whether INFO names a server that the client knows. */
+/* Returns whether `server` is among the urls that INFO lists. */
 static bool is_server_named_by_info(const domus_nats_server_info *info, const char *server)
 {
     for (uint32_t i = 0; i < info->urls; i++) {

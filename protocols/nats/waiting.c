@@ -44,7 +44,7 @@ static int add_to_queue_of_waiting(domi_nats_client *client, uint64_t bytes, boo
 }
 
 /* Take a waiting ask out of the list of asks. */
-static void unlink_waiting_ask(domi_nats_client *client, domi_nats_waiting *waiting)
+static void unlink_ask_that_is_not_sent_yet(domi_nats_client *client, domi_nats_waiting *waiting)
 {
     *waiting->before_ask = waiting->next_ask;
     if (waiting->next_ask != NULL)
@@ -63,7 +63,7 @@ static void remove_waiting_message(domi_nats_client *client, domi_nats_waiting *
     else
         client->end = waiting->before;
     if (waiting->is_ask)
-        unlink_waiting_ask(client, waiting);
+        unlink_ask_that_is_not_sent_yet(client, waiting);
     else
         domus_nats_publish_free(&waiting->publish);
     client->waiting--;

@@ -52,7 +52,7 @@ static void free_events_of_sample(struct sampler *sampler)
     sampler->in_step = sampler->full = (domus_slice){0};
 }
 
-static int read_next_sample(domus_stack *stack, struct sampler *sampler)
+static int read_counters_into_next_sample(domus_stack *stack, struct sampler *sampler)
 {
     domi_sample sample = {.serial = sampler->now.serial};
     int error = domi_sample_read_counters(domi_observed.observed, domus_now_ns(stack), &sample);
@@ -122,7 +122,7 @@ static void answer_waiting_asks(domus_stack *stack, struct sampler *sampler, uin
 static void read_sample_and_answer_waiting(domus_stack *stack, struct sampler *sampler)
 {
     uint64_t seen = sampler->now.serial;
-    int error = read_next_sample(stack, sampler);
+    int error = read_counters_into_next_sample(stack, sampler);
 
     if (error != 0)
         fail_asks_that_wait_for_tick(stack, sampler, error);
@@ -184,7 +184,7 @@ static int answer_or_keep_ask_for_next_tick(domus_stack *stack, void *self, cons
         return keep_ask_until_next_tick(stack, sampler);
     if (!sampler->ticks)
         /* while nobody watched, no samples were read, so the last one is too old */
-        error = read_next_sample(stack, sampler);
+        error = read_counters_into_next_sample(stack, sampler);
     if (error == 0)
         error = make_tick_for_viewer(sampler, seen, &tick);
     if (error != 0)

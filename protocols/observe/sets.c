@@ -176,7 +176,8 @@ static int write_set_as_json(domus_system *system, domus_slice name, const wish 
             domus_append_drop(&json);
             return error;
         }
-        /* this is false only if a table before this one was removed meanwhile */
+        /* the shot is of another table if this table, or one before it, was removed meanwhile, and
+         * is left out then */
         if (shot.table == table) {
             (void)domus_append_text(&json, "%s", comma);
             write_table_as_json(&json, &shot);

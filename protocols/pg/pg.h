@@ -129,7 +129,8 @@ void domi_pg_unlist_free_connection(domi_pg_pool *pool, domi_pg_connection *conn
  * failed for that. */
 bool domi_pg_is_server_down_for_too_long(domus_stack *stack, domi_pg_pool *pool);
 
-/* Close a connection of the pool that is free. */
+/* Close `connection`, which is free: take it off the list of free connections and out of the
+ * pool. */
 void domi_pg_unlist_and_close_free_connection(domus_stack *stack, domi_pg_pool *pool,
                                               domi_pg_connection *connection);
 

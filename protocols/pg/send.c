@@ -193,8 +193,8 @@ static void set_time_limit_of_query(domus_stack *stack, domi_pg_pool *pool, domi
     domi_pg_set_timer_of_pool_for_time(stack, pool, query->until_ns);
 }
 
-/* Queue a query with its parameters at libpq, and add it to the line. Returns 0; 1 if the query was
- * refused; -EPIPE if libpq fails. */
+/* Add a query to the line, and queue it with its parameters at libpq. Returns 0; 1 if its
+ * parameters are wrong or lack memory, and it was failed unsent; -EPIPE if libpq fails. */
 static int queue_query_with_parameters(domus_stack *stack, domi_pg_pool *pool,
                                        domi_pg_connection *connection, domi_pg_query *query)
 {

@@ -4,8 +4,8 @@
 
 #include <errno.h>
 
-bool domi_sqlite_begin_task_unless_withdrawn(domi_sqlite_connection *connection,
-                                             domi_sqlite_task *task)
+bool domi_sqlite_begin_task_if_still_wanted(domi_sqlite_connection *connection,
+                                            domi_sqlite_task *task)
 {
     return domi_sqlite_move_task_if_in_stage(task,
                                              DOMI_SQLITE_AT(DOMI_SQLITE_GIVEN, connection->slot),

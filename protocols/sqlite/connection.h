@@ -195,8 +195,8 @@ bool domi_sqlite_bounce_or_fail_writing_task(const domi_sqlite_connection *conne
 
 /* Claim a task for this job. Returns false if nobody waits for the task any more, or its time has
  * passed. */
-bool domi_sqlite_begin_task_unless_withdrawn(domi_sqlite_connection *connection,
-                                             domi_sqlite_task *task);
+bool domi_sqlite_begin_task_if_still_wanted(domi_sqlite_connection *connection,
+                                            domi_sqlite_task *task);
 
 /* Returns whether the job of a connection has taken so long that its remaining tasks are left to
  * the next job. */

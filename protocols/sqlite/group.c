@@ -136,7 +136,7 @@ static void run_reading_tasks_together(domi_sqlite_connection *connection)
     for (uint32_t i = 0; i < connection->count; i++) {
         if (i != 0 && domi_sqlite_has_job_taken_long(connection))
             break;
-        if (domi_sqlite_begin_task_unless_withdrawn(connection, connection->tasks[i]))
+        if (domi_sqlite_begin_task_if_still_wanted(connection, connection->tasks[i]))
             (void)run_task_within_savepoint(connection, connection->tasks[i]);
     }
     domi_sqlite_roll_back_transaction(connection);
@@ -155,7 +155,7 @@ void domi_sqlite_run_tasks_as_group(domi_sqlite_connection *connection)
 
         if (count != 0 && domi_sqlite_has_job_taken_long(connection))
             break;
-        if (!domi_sqlite_begin_task_unless_withdrawn(connection, task))
+        if (!domi_sqlite_begin_task_if_still_wanted(connection, task))
             continue;
         if (!run_task_within_savepoint(connection, task)) {
             roll_back_and_run_group_tasks_again(connection, count, task);

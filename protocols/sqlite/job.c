@@ -109,7 +109,7 @@ static void fail_all_tasks_without_handle(domi_sqlite_connection *connection,
                                           const domus_sql_error *error)
 {
     for (uint32_t i = 0; i < connection->count; i++) {
-        if (domi_sqlite_begin_task_unless_withdrawn(connection, connection->tasks[i]))
+        if (domi_sqlite_begin_task_if_still_wanted(connection, connection->tasks[i]))
             (void)domi_sqlite_set_failure_of_task(connection->tasks[i], error);
     }
 }
@@ -143,7 +143,7 @@ int domi_sqlite_run_job_on_helper(void *argument)
         domi_sqlite_run_tasks_as_group(connection);
     else
         for (uint32_t i = 0; i < connection->count; i++) {
-            if (domi_sqlite_begin_task_unless_withdrawn(connection, connection->tasks[i]))
+            if (domi_sqlite_begin_task_if_still_wanted(connection, connection->tasks[i]))
                 run_task_that_holds_connection(connection, connection->tasks[i]);
             else
                 fail_transaction_of_unrun_task(connection, connection->tasks[i]);

@@ -58,7 +58,8 @@ static uint64_t read_counter_with_acquire(const domi_counter *counter)
 /* Read the spans of a thread up to its newest stamp, or, if the thread has slept since then, up to
  * WAKE_NS before now. Returns the time since the newest stamp that is no sleep, which no span has
  * yet. */
-static uint64_t read_spans_of_thread(const domi_thread *thread, uint64_t span_ns[DOMI_SPANS])
+static uint64_t read_ns_of_thread_in_each_span(const domi_thread *thread,
+                                               uint64_t span_ns[DOMI_SPANS])
 {
     const domi_counter *stamp = &thread->counters.stamp_ns;
     uint64_t stamp_ns;
@@ -91,7 +92,7 @@ static void read_times_of_phases(const domi_thread *thread, domus_profile *profi
     if (!atomic_load_explicit((_Atomic bool *)(uintptr_t)&thread->timed, memory_order_relaxed))
         return;
     bool ended = domi_counter_read(&thread->counters.cpu_end_ns) != 0;
-    uint64_t open_ns = read_spans_of_thread(thread, span_ns);
+    uint64_t open_ns = read_ns_of_thread_in_each_span(thread, span_ns);
     /* The CPU clock of a thread that runs also counts the time since its newest stamp. */
     uint64_t elsewhere_ns = ended ? 0 : open_ns;
     for (int i = 0; i < DOMI_SPANS; i++) {

@@ -51,7 +51,9 @@ typedef struct domi_flows {
 /* The state of a house before its run, to be compared with its state after that run. */
 typedef struct domi_flowing {
     uint32_t lease;
-    const domus_stack *newest; /* house's newest parked conversation before the run; NULL: none */
+    const domus_stack
+        *newest; /* The house's first parked conversation before the run: the barrier's holder, else
+                    the newest. NULL: there is none, or it waits for no promise. */
     /* promise for which that conversation waited before the run */
     const struct domi_promise *waits_for;
     uint32_t serial; /* serial of that promise before the run */

@@ -31,7 +31,8 @@ typedef struct domi_gauge {
 typedef struct domi_footprint {
     /* gauges of the cgroups that have a limit, and of the process alone */
     domi_gauge gauges[DOMI_GAUGES_MAX];
-    uint32_t count;      /* number of gauges in `gauges` */
+    uint32_t count; /* number of used entries of `gauges`: one for the process, and one for each
+                       cgroup with a limit */
     uint64_t page_bytes; /* size of a page of the machine's memory in bytes */
 } domi_footprint;
 

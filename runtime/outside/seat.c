@@ -130,7 +130,7 @@ static void look_at_memory_and_trim(domus_outsider *seat)
  * the mailboxes, unless the run can remove no message there. A cancel, which is an event,
  * removes an ask; a conversation that receives removes any message. If the run can do neither,
  * the mark FRESH is cleared, because no receive looks at the mailboxes then. */
-static void forget_seen_places_if_mail_may_leave(domi_house *house, domi_node *seen[2])
+static void forget_places_that_a_run_may_invalidate(domi_house *house, domi_node *seen[2])
 {
     const domi_family *family = house->family;
     bool only_own = family != NULL && family->receives != NULL &&
@@ -161,7 +161,7 @@ void domi_seat_serve_once(domus_outsider *seat, domi_node *seen[2])
         domi_house *house = domi_queue_take_house(ready);
         if (house == NULL)
             break;
-        forget_seen_places_if_mail_may_leave(house, seen);
+        forget_places_that_a_run_may_invalidate(house, seen);
         (void)domi_house_run_and_settle(manager, house);
     }
     if (manager->pool.chained >= DOMI_CHAINED_MAX)

@@ -72,8 +72,8 @@ static void remove_expected_parcel(domus_probe *probe)
 }
 
 /* Compare the probe's first parcel with the expected `type`, or, if `type` is NULL, with a failure
- * with `error`. Returns 0 if they agree; else a negative errno, and the kit's error says what
- * came. */
+ * with `error`; wait for the parcel for `within_ns` at most. Returns 0 if they agree; -EBADMSG or
+ * -ETIMEDOUT, and the kit's error says what came; another negative errno of a step. */
 static int compare_first_parcel_with_expected(domus_probe *probe, const domus_type *type, int error,
                                               uint64_t within_ns)
 {

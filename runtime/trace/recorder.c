@@ -29,7 +29,7 @@ static atomic_bool crashed;
 
 /* Enter a recorder of `owner` into the table of the process's recorders. Returns false if the table
  * is full. */
-static bool enter_recorder_into_table(domi_recorder *recorder, const void *owner)
+static bool enter_recorder_into_table_of_process(domi_recorder *recorder, const void *owner)
 {
     for (uint32_t i = 0; i < DOMI_RECORDERS_MAX; i++) {
         domi_recorder *none = NULL;
@@ -63,7 +63,7 @@ int domi_recorder_new(const void *owner, const char *name, uint32_t places,
     recorder->places = (domi_recorder_place *)(recorder + 1);
     recorder->scratch = (domi_record *)(void *)(recorder->places + places);
     memcpy(recorder->name, name, strnlen(name, DOMI_RECORDER_NAME - 1));
-    if (!enter_recorder_into_table(recorder, owner)) {
+    if (!enter_recorder_into_table_of_process(recorder, owner)) {
         domi_memory_unmap_pages(recorder, bytes);
         return -ENOSPC;
     }
@@ -113,15 +113,15 @@ domi_recorder *domi_recorders_add_for_crashed_thread(const char *name)
     recorder.scratch = scratch;
     memcpy(recorder.name, name, strnlen(name, DOMI_RECORDER_NAME - 1));
     domi_recorder_set_writing_thread(&recorder);
-    return enter_recorder_into_table(&recorder, NULL) ? &recorder : NULL;
+    return enter_recorder_into_table_of_process(&recorder, NULL) ? &recorder : NULL;
 }
 
 domi_recorder *domi_recorder_next_of_owner(const void *owner, uint32_t *index)
 {
     while (*index < DOMI_RECORDERS_MAX) {
         struct entry *entry = &table[(*index)++];
-        /* acquire: pairs with the release store in enter_recorder_into_table(), so the recorder is
-         * seen with its owner. */
+        /* acquire: pairs with the release store in enter_recorder_into_table_of_process(), so the
+         * recorder is seen with its owner. */
         if (owner != NULL && atomic_load_explicit(&entry->owner, memory_order_acquire) != owner)
             continue;
         /* seq_cst: a crash and domi_recorder_free() may meet (see the top of this file). */

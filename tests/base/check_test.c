@@ -106,7 +106,7 @@ static void fail_check_while_poll_is_refused(void *is_full)
     fail_a_check(NULL);
 }
 
-DOMT_TEST(failed_check_is_reported_without_poll)
+DOMT_TEST(failed_check_aborts_if_poll_is_refused)
 {
     domt_check_child_aborts(fail_check_while_poll_is_refused, NULL, "answer == 42");
     domt_check_child_aborts(fail_check_while_poll_is_refused, &(bool){true}, "");

@@ -127,7 +127,7 @@ static void set_entry_of_account(struct account *account, const struct chaos_ent
 
 /* ---- Works --------------------------------------------------------------------------------- */
 
-static domus_resumed resume_with_written_change, resume_with_read_entry,
+static domus_resumed resume_with_written_change, repeat_or_accept_change_by_read_entry,
     resume_with_answer_of_receiver;
 
 static int write_waiting_changes_to_store(domus_stack *stack, struct account *account);
@@ -234,10 +234,11 @@ static int read_entry_after_failed_write(domus_stack *stack, void *self, const d
     if (answer->error == -ECANCELED)
         return 0;
     return chaos_store_read_entry(stack, ((const struct account *)self)->index,
-                                  resume_with_read_entry);
+                                  repeat_or_accept_change_by_read_entry);
 }
 
-static int resume_with_read_entry(domus_stack *stack, void *self, const domus_answer *answer)
+static int repeat_or_accept_change_by_read_entry(domus_stack *stack, void *self,
+                                                 const domus_answer *answer)
 {
     struct account *account = self;
     struct chaos_entry entry;
@@ -275,7 +276,7 @@ static int resume_with_written_change(domus_stack *stack, void *self, const domu
         return 0;
     chaos_count_one_more(&chaos_tally->events[CHAOS_WRITE_ERRORS]);
     return chaos_store_read_entry(stack, ((const struct account *)self)->index,
-                                  resume_with_read_entry);
+                                  repeat_or_accept_change_by_read_entry);
 }
 
 static int handle_work_notice(domus_stack *stack, void *self, const void *payload)

@@ -121,7 +121,7 @@ static void record_interest_told_to_stranger(const domi_wire_envelope *envelope)
     world.told_to = envelope->id;
 }
 
-static void record_envelope_to_stranger(const domi_wire_envelope *envelope)
+static void record_envelope_received_by_stranger(const domi_wire_envelope *envelope)
 {
     if (envelope->kind == DOMI_TO_INTEREST)
         record_interest_told_to_stranger(envelope);
@@ -152,7 +152,7 @@ static void receive_batch_to_stranger(void *context, const domus_testkit_happeni
         return;
     while (at < happening->payload_size - DOMI_BATCH_FOOT &&
            domi_envelope_read(bytes, happening->payload_size - DOMI_BATCH_FOOT, &at, &envelope))
-        record_envelope_to_stranger(&envelope);
+        record_envelope_received_by_stranger(&envelope);
 }
 
 static uint64_t id_of_real_node(void)

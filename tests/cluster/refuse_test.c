@@ -216,7 +216,8 @@ DOMT_TEST(memory_of_a_message_is_bounded)
                                "c";
     domus_picklers *picklers = domt_make_picklers(domt_all_picklers);
     domus_slice bytes = domt_make_pickled_message("all", 3, body, sizeof body - 1);
-    /* enough memory for three pointers and two texts, the last of them "mine" */
+    /* just enough memory for three pointers, the texts "a", "b" and "c", and the default text
+     * "mine" */
     domus_pickle_context context = {.memory_max = 3 * sizeof(char *) + 6 + 5};
     char error[DOMUS_PICKLE_ERROR_MAX];
     domt_all all;

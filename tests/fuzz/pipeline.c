@@ -40,6 +40,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         stages[count] = (domus_pipeline_stage){&domus_line_stage, &line};
         break;
     }
-    domt_fuzz_check_packets_of_pipeline(&pipeline, data + 2, size - 2);
+    domt_fuzz_check_same_packets_in_pieces(&pipeline, data + 2, size - 2);
     return 0;
 }

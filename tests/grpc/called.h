@@ -113,8 +113,9 @@ domt_frame domt_called_make_frame(const char *text, size_t size, bool is_packed)
 
 /* Make a unary call, advance the time by 1 ms, and check that the call has ended with this status
  * and these messages. */
-domt_call *domt_called_expect_unary_call(domt_caller *caller, const char *path, const void *body,
-                                         size_t size, const char *const *fields, int status,
-                                         const char *text);
+domt_call *domt_called_make_unary_call_and_check(domt_caller *caller, const char *path,
+                                                 const void *body, size_t size,
+                                                 const char *const *fields, int status,
+                                                 const char *text);
 
 #endif

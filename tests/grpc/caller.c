@@ -198,9 +198,10 @@ domt_frame domt_called_make_frame(const char *text, size_t size, bool is_packed)
     return frame;
 }
 
-domt_call *domt_called_expect_unary_call(domt_caller *caller, const char *path, const void *body,
-                                         size_t size, const char *const *fields, int status,
-                                         const char *text)
+domt_call *domt_called_make_unary_call_and_check(domt_caller *caller, const char *path,
+                                                 const void *body, size_t size,
+                                                 const char *const *fields, int status,
+                                                 const char *text)
 {
     int32_t id = domt_called_begin_call(caller, path, body, size, fields);
     domt_call *call = domt_called_find_call(caller, id);

@@ -19,8 +19,8 @@ static domt_call *expect_answer_to_unary_call(const char *text, const char *cons
 {
     domt_frame frame = domt_called_make_frame(text, strlen(text), false);
 
-    return domt_called_expect_unary_call(&caller, "/t.T/Unary", frame.bytes, frame.size, fields,
-                                         status, answer);
+    return domt_called_make_unary_call_and_check(&caller, "/t.T/Unary", frame.bytes, frame.size,
+                                                 fields, status, answer);
 }
 
 DOMT_TEST(unary_call_ends_with_message_or_status)
@@ -48,8 +48,8 @@ DOMT_TEST(unary_call_ends_with_message_or_status)
     }
     const domt_call *call = expect_answer_to_unary_call("fail 3  a ", NULL, 3, NULL);
     ck_assert_str_eq(call->text, "a%20");
-    domt_called_expect_unary_call(&caller, "/t.T/Wrong", "\0\0\0\0\0", 5, NULL,
-                                  DOMUS_GRPC_UNIMPLEMENTED, NULL);
+    domt_called_make_unary_call_and_check(&caller, "/t.T/Wrong", "\0\0\0\0\0", 5, NULL,
+                                          DOMUS_GRPC_UNIMPLEMENTED, NULL);
     domt_called_end_service(&caller);
 }
 
@@ -125,7 +125,7 @@ DOMT_TEST(unsendable_metadata_fails_its_call)
         expect_answer_to_unary_call(text, NULL, DOMUS_GRPC_INTERNAL, NULL);
         snprintf(text, sizeof text, "%u", i);
         domt_frame frame = domt_called_make_frame(text, strlen(text), false);
-        const domt_call *call = domt_called_expect_unary_call(
+        const domt_call *call = domt_called_make_unary_call_and_check(
             &caller, "/t.T/Begin", frame.bytes, frame.size, NULL, DOMUS_GRPC_NOT_FOUND, NULL);
         ck_assert_uint_eq(call->heads, 1);
     }
@@ -207,7 +207,7 @@ DOMT_TEST(server_stream_delivers_its_messages)
     domt_called_start_service(&caller);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         domt_frame frame = domt_called_make_frame(cases[i].text, strlen(cases[i].text), false);
-        const domt_call *call = domt_called_expect_unary_call(
+        const domt_call *call = domt_called_make_unary_call_and_check(
             &caller, "/t.T/Down", frame.bytes, frame.size, NULL, cases[i].status, NULL);
         ck_assert_uint_eq(call->size, cases[i].messages * frame.size);
         ck_assert_uint_eq(call->heads, cases[i].heads);
@@ -220,8 +220,8 @@ DOMT_TEST(server_stream_delivers_its_messages)
 DOMT_TEST(server_stream_begins_only_once)
 {
     domt_called_start_service(&caller);
-    const domt_call *call = domt_called_expect_unary_call(&caller, "/t.T/Twice", "\0\0\0\0\1a", 6,
-                                                          NULL, DOMUS_GRPC_NOT_FOUND, NULL);
+    const domt_call *call = domt_called_make_unary_call_and_check(
+        &caller, "/t.T/Twice", "\0\0\0\0\1a", 6, NULL, DOMUS_GRPC_NOT_FOUND, NULL);
     ck_assert_uint_eq(call->heads, 2);
     domt_called_end_service(&caller);
 }
@@ -292,13 +292,14 @@ DOMT_TEST(calls_pass_a_chain_of_http)
     domt_called_start_service_with(&caller, &domt_called_chained_behaviour, 1);
     expect_answer_to_unary_call("hello", NULL, DOMUS_GRPC_OK, "hello");
     expect_answer_to_unary_call("error 2", NULL, DOMUS_GRPC_NOT_FOUND, NULL);
-    domt_called_expect_unary_call(&caller, "/t.T/Down",
-                                  "\0\0\0\0\2"
-                                  "2!",
-                                  7, NULL, DOMUS_GRPC_NOT_FOUND, NULL);
-    domt_called_expect_unary_call(&caller, "/t.T/Up", "\0\0\0\0\1a", 6, NULL, DOMUS_GRPC_OK, "1 1");
-    domt_called_expect_unary_call(&caller, "/t.T/None", "\0\0\0\0\1a", 6, NULL,
-                                  DOMUS_GRPC_UNIMPLEMENTED, NULL);
+    domt_called_make_unary_call_and_check(&caller, "/t.T/Down",
+                                          "\0\0\0\0\2"
+                                          "2!",
+                                          7, NULL, DOMUS_GRPC_NOT_FOUND, NULL);
+    domt_called_make_unary_call_and_check(&caller, "/t.T/Up", "\0\0\0\0\1a", 6, NULL, DOMUS_GRPC_OK,
+                                          "1 1");
+    domt_called_make_unary_call_and_check(&caller, "/t.T/None", "\0\0\0\0\1a", 6, NULL,
+                                          DOMUS_GRPC_UNIMPLEMENTED, NULL);
     domt_called_end_service(&caller);
 }
 
@@ -325,8 +326,8 @@ DOMT_TEST(health_service_answers)
     domt_called_start_service(&caller);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         domt_frame frame = domt_called_make_frame(cases[i].text, cases[i].size, false);
-        domt_called_expect_unary_call(&caller, "/grpc.health.v1.Health/Check", frame.bytes,
-                                      frame.size, NULL, cases[i].status, cases[i].answer);
+        domt_called_make_unary_call_and_check(&caller, "/grpc.health.v1.Health/Check", frame.bytes,
+                                              frame.size, NULL, cases[i].status, cases[i].answer);
     }
     domt_called_end_service(&caller);
 }
@@ -380,8 +381,8 @@ DOMT_TEST(call_with_zero_timeout_ends_at_once)
     static const char *const fields[] = {"grpc-timeout", "0n", NULL};
 
     domt_called_start_service(&caller);
-    domt_called_expect_unary_call(&caller, "/t.T/Up", "", 0, fields, DOMUS_GRPC_DEADLINE_EXCEEDED,
-                                  NULL);
+    domt_called_make_unary_call_and_check(&caller, "/t.T/Up", "", 0, fields,
+                                          DOMUS_GRPC_DEADLINE_EXCEEDED, NULL);
     domt_called_end_service(&caller);
 }
 

@@ -89,8 +89,8 @@ DOMT_TEST(bodies_of_known_length_come_whole)
     static const char *const fields[] = {"content-length", "6", NULL};
 
     domt_called_start_service(&caller);
-    domt_called_expect_unary_call(&caller, "/t.T/Unary", "\0\0\0\0\1a", 6, fields, 0, "a");
-    domt_called_expect_unary_call(&caller, "/t.T/Up", "\0\0\0\0\1a", 6, fields, 0, "1 1");
+    domt_called_make_unary_call_and_check(&caller, "/t.T/Unary", "\0\0\0\0\1a", 6, fields, 0, "a");
+    domt_called_make_unary_call_and_check(&caller, "/t.T/Up", "\0\0\0\0\1a", 6, fields, 0, "1 1");
     domt_called_end_service(&caller);
 }
 
@@ -121,8 +121,8 @@ DOMT_TEST(malformed_messages_end_their_calls)
 
     domt_called_start_service(&caller);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        domt_called_expect_unary_call(&caller, cases[i].path, cases[i].bytes, cases[i].size, NULL,
-                                      cases[i].status, NULL);
+        domt_called_make_unary_call_and_check(&caller, cases[i].path, cases[i].bytes, cases[i].size,
+                                              NULL, cases[i].status, NULL);
     domt_called_end_service(&caller);
 }
 
@@ -134,12 +134,12 @@ DOMT_TEST(message_size_is_limited)
     memset(text, 'a', sizeof text);
     domt_called_start_service(&caller);
     frame = domt_called_make_frame(text, DOMT_CALLED_MAX, false);
-    const domt_call *call = domt_called_expect_unary_call(&caller, "/t.T/Unary", frame.bytes,
-                                                          frame.size, NULL, 0, NULL);
+    const domt_call *call = domt_called_make_unary_call_and_check(
+        &caller, "/t.T/Unary", frame.bytes, frame.size, NULL, 0, NULL);
     ck_assert_uint_eq(call->size, frame.size);
     frame = domt_called_make_frame(text, DOMT_CALLED_MAX + 1, false);
-    domt_called_expect_unary_call(&caller, "/t.T/Unary", frame.bytes, frame.size, NULL,
-                                  DOMUS_GRPC_RESOURCE_EXHAUSTED, NULL);
+    domt_called_make_unary_call_and_check(&caller, "/t.T/Unary", frame.bytes, frame.size, NULL,
+                                          DOMUS_GRPC_RESOURCE_EXHAUSTED, NULL);
     domt_called_end_service(&caller);
 }
 
@@ -155,33 +155,34 @@ DOMT_TEST(decompressed_message_size_is_limited)
     for (size_t more = 0; more < 2; more++) {
         size_t size = compress_text_by_gzip(text, DOMT_CALLED_MAX + more, packed, sizeof packed);
         frame = domt_called_make_frame((const char *)packed, size, true);
-        const domt_call *call = domt_called_expect_unary_call(
+        const domt_call *call = domt_called_make_unary_call_and_check(
             &caller, "/t.T/Unary", frame.bytes, frame.size, gzip,
             more != 0 ? DOMUS_GRPC_RESOURCE_EXHAUSTED : DOMUS_GRPC_OK, NULL);
         ck_assert_uint_eq(call->size, more != 0 ? 0 : DOMT_CALLED_MAX + 5);
     }
     size_t size = compress_text_by_gzip(text, 900000, packed, sizeof packed);
     frame = domt_called_make_frame((const char *)packed, size, true);
-    domt_called_expect_unary_call(&caller, "/t.T/Unary", frame.bytes, frame.size, gzip,
-                                  DOMUS_GRPC_RESOURCE_EXHAUSTED, NULL);
+    domt_called_make_unary_call_and_check(&caller, "/t.T/Unary", frame.bytes, frame.size, gzip,
+                                          DOMUS_GRPC_RESOURCE_EXHAUSTED, NULL);
     size = compress_text_by_gzip("hello", 5, packed, sizeof packed);
     /* The compressed message is cut off, whole, or has one byte more. */
     for (size_t part = 0; part <= size + 1; part++) {
         packed[size] = 0;
         frame = domt_called_make_frame((const char *)packed, part, true);
-        domt_called_expect_unary_call(&caller, "/t.T/Unary", frame.bytes, frame.size, gzip,
-                                      part == size ? DOMUS_GRPC_OK : DOMUS_GRPC_INTERNAL,
-                                      part == size ? "hello" : NULL);
+        domt_called_make_unary_call_and_check(&caller, "/t.T/Unary", frame.bytes, frame.size, gzip,
+                                              part == size ? DOMUS_GRPC_OK : DOMUS_GRPC_INTERNAL,
+                                              part == size ? "hello" : NULL);
     }
     frame = domt_called_make_frame((const char *)packed, size, true);
     /* The compressed message fails, because the call does not name gzip as its encoding. */
-    domt_called_expect_unary_call(&caller, "/t.T/Unary", frame.bytes, frame.size, NULL,
-                                  DOMUS_GRPC_INTERNAL, NULL);
+    domt_called_make_unary_call_and_check(&caller, "/t.T/Unary", frame.bytes, frame.size, NULL,
+                                          DOMUS_GRPC_INTERNAL, NULL);
     frame.bytes[0] = 2; /* the prefix has a flag that gRPC does not define */
-    domt_called_expect_unary_call(&caller, "/t.T/Unary", frame.bytes, frame.size, gzip,
-                                  DOMUS_GRPC_INTERNAL, NULL);
+    domt_called_make_unary_call_and_check(&caller, "/t.T/Unary", frame.bytes, frame.size, gzip,
+                                          DOMUS_GRPC_INTERNAL, NULL);
     frame = domt_called_make_frame("plain", 5, false);
-    domt_called_expect_unary_call(&caller, "/t.T/Unary", frame.bytes, frame.size, gzip, 0, "plain");
+    domt_called_make_unary_call_and_check(&caller, "/t.T/Unary", frame.bytes, frame.size, gzip, 0,
+                                          "plain");
     domt_called_end_service(&caller);
 }
 
@@ -237,8 +238,8 @@ DOMT_TEST(answers_are_compressed_if_requested)
         for (size_t at = 0; at < sizeof text; at++)
             text[at] = cases[i].is_random ? (char)(at * at * 7919 >> 3) : 'a';
         domt_frame frame = domt_called_make_frame(text, cases[i].size, false);
-        const domt_call *call = domt_called_expect_unary_call(&caller, "/t.T/Unary", frame.bytes,
-                                                              frame.size, fields, 0, NULL);
+        const domt_call *call = domt_called_make_unary_call_and_check(
+            &caller, "/t.T/Unary", frame.bytes, frame.size, fields, 0, NULL);
         ck_assert_uint_eq(call->bytes[0], cases[i].is_packed);
         ck_assert_int_eq(call->size < frame.size, cases[i].is_packed);
         if (cases[i].is_packed)
@@ -259,8 +260,8 @@ DOMT_TEST(large_answers_are_not_compressed)
         char text[32];
         snprintf(text, sizeof text, "large %zu", DOMUS_GRPC_PACK_MAX + more);
         domt_frame frame = domt_called_make_frame(text, strlen(text), false);
-        const domt_call *call = domt_called_expect_unary_call(&caller, "/t.T/Unary", frame.bytes,
-                                                              frame.size, fields, 0, NULL);
+        const domt_call *call = domt_called_make_unary_call_and_check(
+            &caller, "/t.T/Unary", frame.bytes, frame.size, fields, 0, NULL);
         ck_assert_uint_eq(call->bytes[0], more == 0);
     }
     domt_called_end_service(&caller);
@@ -283,7 +284,8 @@ DOMT_TEST(handlers_hear_of_cancelled_calls)
             nghttp2_submit_rst_stream(caller.session, NGHTTP2_FLAG_NONE, id, NGHTTP2_CANCEL), 0);
         domt_called_advance_time(&caller, DOMT_CALLED_MS);
         ck_assert_msg(domt_called_now.cancelled == 1, "%s", paths[i]);
-        domt_called_expect_unary_call(&caller, "/t.T/Unary", "\0\0\0\0\1a", 6, NULL, 0, "a");
+        domt_called_make_unary_call_and_check(&caller, "/t.T/Unary", "\0\0\0\0\1a", 6, NULL, 0,
+                                              "a");
         domt_called_end_service(&caller);
     }
 }

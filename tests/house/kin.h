@@ -77,9 +77,9 @@ void domt_kin_open_world_with_boss(uint32_t homes, const domus_supervision *supe
 void domt_kin_close_world(void);
 void domt_kin_close_clean_world(void);
 
-/* Spawn the actor with this number, from outside or as a child of another one; it is mounted on
- * return. With options, its behaviour has a row for domus_down_type, and the world does not
- * settle. */
+/* Spawn the actor with this number, from outside or as a child of another one, and settle the
+ * world, which mounts it. The function with options does not settle the world, and uses a behaviour
+ * with a row for domus_down_type. */
 domus_address domt_kin_spawn_root(uint32_t number, uint32_t home, const domus_behaviour *behaviour);
 void domt_kin_spawn_root_with_options(uint32_t number, uint32_t home,
                                       const domus_spawn_options *options);
@@ -115,8 +115,8 @@ void domt_kin_fail_actor(uint32_t number, int error);
 /* Let the next `times` mounts and restarts of an actor fail with `error`. */
 void domt_kin_let_mounts_fail(uint32_t number, unsigned times, int error);
 
-/* Functions for domt_kin_run_in_handler(): each calls a verb for the address to which `context`
- * points. */
+/* Functions for domt_kin_run_in_handler(): each calls a verb; those with an address call it for the
+ * address to which `context` points. */
 int domt_kin_stop_given_address(domus_stack *stack, void *address);
 /* asks an actor that keeps the ask for ever */
 int domt_kin_ask_address_for_ever(domus_stack *stack, void *address);

@@ -132,7 +132,7 @@ static int forward_to_next(domus_stack *stack, const void *payload)
     return 0;
 }
 
-static void check_each_type_passed_on(int (*how)(domus_stack *, const void *))
+static void check_message_passes_on_without_copy(int (*how)(domus_stack *, const void *))
 {
     on_message = how;
     open_world(0);
@@ -153,12 +153,12 @@ static void check_each_type_passed_on(int (*how)(domus_stack *, const void *))
 
 DOMT_TEST(taken_message_is_sent_on_without_a_copy)
 {
-    check_each_type_passed_on(take_message_and_send_to_next);
+    check_message_passes_on_without_copy(take_message_and_send_to_next);
 }
 
 DOMT_TEST(forwarded_notice_keeps_its_sender_and_its_place)
 {
-    check_each_type_passed_on(forward_to_next);
+    check_message_passes_on_without_copy(forward_to_next);
 }
 
 /* --- built in place -------------------------------------------------------------------------- */

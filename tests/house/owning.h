@@ -65,8 +65,8 @@ void domt_owning_stop_actor(domus_address actor);
 void domt_owning_send_notice(uint32_t to, const domus_type *type, const char *text);
 void domt_owning_send_ask(uint32_t to, const domus_type *type, const char *text);
 
-/* Send a payload or ask with it, from within a handler; the ask resumes in
- * domt_owning_count_and_check_answer(). */
+/* Send a payload or ask with it, from within a handler. The ask resumes in
+ * domt_owning_count_and_check_answer(); after an added ask the caller's wait names the function. */
 int domt_owning_notice_in_handler(domus_stack *stack, uint32_t to, const domus_type *type,
                                   const char *text);
 int domt_owning_ask_in_handler(domus_stack *stack, uint32_t to, const domus_type *type,

@@ -35,7 +35,7 @@ static unsigned shown;   /* number of asks that the handler of the actor LAST wa
 
 /* Handle a question: pass the ask on to the next actor; the last actor does as the question
  * says. */
-static int pass_ask_on_or_run_call(domus_stack *stack, void *self, const void *call_)
+static int forward_or_run_call_at_last_actor(domus_stack *stack, void *self, const void *call_)
 {
     uint32_t i = 0;
 
@@ -49,7 +49,7 @@ static int pass_ask_on_or_run_call(domus_stack *stack, void *self, const void *c
 
 static const domus_behaviour talking = {
     .name = "talking",
-    .on = (const domus_on[]){{&domt_ask_question, pass_ask_on_or_run_call, 0},
+    .on = (const domus_on[]){{&domt_ask_question, forward_or_run_call_at_last_actor, 0},
                              {&domt_call_type, domt_on_call_run_function, 0},
                              {0}}};
 

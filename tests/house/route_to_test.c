@@ -11,7 +11,8 @@
 #define FAR  3u /* index of the remote actor in `routees` */
 
 static unsigned got[HERE];
-static domus_address routees[FAR + 1]; /* two workers, another one on home 1, and a remote actor */
+static domus_address routees[FAR + 1]; /* a worker on each of the two homes, another one on home 1,
+                                          and a remote actor */
 static domus_address router;
 static domus_routing routing;
 static int result;

@@ -199,7 +199,7 @@ DOMT_TEST(each_invariant_of_a_router_that_is_given_back_is_checked)
     static const row rows[] = {
         {break_with_open_router, "DOMI_LIFE_CLOSED"},
         {break_with_router_being_stopped, "DOMI_LIFE_CLOSED"},
-        {break_with_a_routee_that_lives_on, "has_routee_left"},
+        {break_with_a_routee_that_lives_on, "does_routee_take_no_more_messages"},
         {break_with_a_home, "router->face.home == NULL"},
     };
 
@@ -296,8 +296,8 @@ DOMT_TEST(each_invariant_of_all_routers_is_checked)
         {break_with_no_owner, "router->owned"},
         {break_with_orphan_of_a_living_owner, "DOMI_ROUTER_ORPHAN"},
         {break_with_a_circle, "count <= manager->directory.routers->count"},
-        {break_with_load_at_another_place, "has_routee_left"},
-        {break_with_load_of_another_lease, "has_routee_left"},
+        {break_with_load_at_another_place, "does_routee_take_no_more_messages"},
+        {break_with_load_of_another_lease, "does_routee_take_no_more_messages"},
         {break_with_one_routee, "count >= 2"},
     };
 

@@ -257,7 +257,8 @@ static int reply_with_answer_of_actor_2(domus_stack *stack, const domus_answer *
         return expect_pong(stack, answer);
     unsigned released = now->released;
     ck_assert_int_eq(domus_take_answer(stack, answer), 0);
-    /* -EALREADY: domus_take() takes the answer, not the ask */
+    /* -EALREADY: in a resumed function domus_take() means the answer, which was taken just now, and
+     * not the ask */
     ck_assert_int_eq(domus_take(stack), -EALREADY);
     ck_assert_int_eq(domus_reply(stack, &domt_middle, answer->payload), 0);
     ck_assert_uint_eq(now->released, released + 1); /* the reply has released the ask */

@@ -36,7 +36,7 @@ static struct {
     int64_t handled;
     int64_t released;
     uint64_t resumed;
-    /* number of times that each error came; the storm must reach all errors */
+    /* number of times that each errno came, by errno; those that run_storms() lists must come */
     uint64_t errors[256];
 } books;
 

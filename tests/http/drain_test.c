@@ -280,8 +280,8 @@ DOMT_TEST(every_request_is_answered_when_it_stops_under_load)
 
 #define LATENCY (100 * MS)
 
-/* Check that these bytes come, and then the end of the connection. Time passes if the link is
- * slow. */
+/* Let the time of two latencies pass, and check that just these bytes have come, and then the end
+ * of the connection. */
 static void expect_rest_and_end(domus_testkit *kit, domus_peer *peer, const char *text)
 {
     size_t size;

@@ -233,7 +233,8 @@ typedef struct limit {
     char byte;
     size_t most; /* number of times that the byte may be repeated */
     const char *after;
-    const char *wrong; /* the error if the byte is repeated once more */
+    const char
+        *wrong; /* text of the error, -EMSGSIZE, if the byte is repeated once more than `most` */
     domus_http_multipart_limits limits;
 } limit;
 

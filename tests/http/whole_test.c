@@ -216,7 +216,7 @@ DOMT_TEST(gathered_bodies_have_a_memory_budget)
     domt_served_send_text(other, POST("/whole") CHUNKS "1\r\nx\r\n");
     domt_served_expect_text(kit, other, "HTTP/1.1 503 ");
     ck_assert_uint_eq(budget.used_bytes, BUDGET);
-    /* the body is larger than the whole budget, so the answer is 413: a repeated request would not
+    /* the body is larger than `whole_max`, so the answer is 413: a repeated request would not
      * help */
     domt_served_send_text(second, "14\r\n" TEN TEN "\r\n");
     domt_served_expect_text(kit, second, "HTTP/1.1 413 ");

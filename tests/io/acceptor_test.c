@@ -176,7 +176,7 @@ static void end_newest_channel(node *at)
     take_turns_of_all_nodes(2);
 }
 
-static void expect_channels_opened_by_node(uint32_t first, uint32_t second, uint32_t third)
+static void expect_channels_opened_on_each_home(uint32_t first, uint32_t second, uint32_t third)
 {
     ck_assert_uint_eq(nodes[0].opened, first);
     ck_assert_uint_eq(nodes[1].opened, second);
@@ -192,7 +192,7 @@ DOMT_TEST(connections_go_to_the_thread_with_the_fewest)
     for (int i = 0; i < 9; i++)
         (void)complete_accept_with_connection(true);
     take_turns_of_all_nodes(2);
-    expect_channels_opened_by_node(3, 3, 3);
+    expect_channels_opened_on_each_home(3, 3, 3);
     end_newest_channel(&nodes[1]);
     nodes[1].newest = nodes[1].io.slots[0].channel;
     end_newest_channel(&nodes[1]);
@@ -200,7 +200,7 @@ DOMT_TEST(connections_go_to_the_thread_with_the_fewest)
         (void)complete_accept_with_connection(true);
         take_turns_of_all_nodes(2);
     }
-    expect_channels_opened_by_node(3, 5, 3);
+    expect_channels_opened_on_each_home(3, 5, 3);
     ck_assert_uint_eq(nodes[0].io.counters.accepted, 11);
     tear_down_acceptor();
 }
@@ -266,7 +266,7 @@ DOMT_TEST(accept_goes_on_after_an_error_of_a_client)
     (void)complete_accept_with_connection(
         false); /* brings a connection, and the end of the accept operation */
     take_turns_of_all_nodes(2);
-    expect_channels_opened_by_node(1, 0, 0);
+    expect_channels_opened_on_each_home(1, 0, 0);
     ck_assert_uint_eq(fake->begun[DOMT_ACCEPT], 6);
     tear_down_acceptor();
 }
@@ -277,7 +277,7 @@ DOMT_TEST(while_memory_is_short_the_accept_pauses)
     set_up_acceptor();
     (void)complete_accept_with_connection(true);
     take_turns_of_all_nodes(2);
-    expect_channels_opened_by_node(1, 0, 0);
+    expect_channels_opened_on_each_home(1, 0, 0);
     domi_io_set_memory_shortage(&nodes[0].io,
                                 &(domi_io_pressure){.pauses = true, .queue_max = UINT64_MAX});
     /* this connection came before the accept was cancelled, and waits */
@@ -285,17 +285,17 @@ DOMT_TEST(while_memory_is_short_the_accept_pauses)
     domt_fake_complete_cancel(fake);
     for (int i = 0; i < 10; i++)
         pass_ms_on_all_nodes(10);
-    expect_channels_opened_by_node(1, 0, 0);
+    expect_channels_opened_on_each_home(1, 0, 0);
     ck_assert_ptr_null(find_accept_operation());
     ck_assert_uint_ge(domi_counter_read(&nodes[0].io.counters.accept_pauses), 1);
     domi_io_set_memory_shortage(&nodes[0].io, &(domi_io_pressure){.queue_max = UINT64_MAX});
     pass_ms_on_all_nodes(12);
     take_one_turn_of_each_node();
-    expect_channels_opened_by_node(1, 1, 0);
+    expect_channels_opened_on_each_home(1, 1, 0);
     ck_assert_ptr_nonnull(find_accept_operation());
     (void)complete_accept_with_connection(true);
     take_turns_of_all_nodes(2);
-    expect_channels_opened_by_node(1, 1, 1);
+    expect_channels_opened_on_each_home(1, 1, 1);
     tear_down_acceptor();
 }
 
@@ -313,7 +313,7 @@ DOMT_TEST(at_the_most_connections_the_accept_pauses_until_one_ends)
     for (int i = 1; i < COUNT - 1; i++)
         (void)complete_accept_with_connection(true);
     take_turns_of_all_nodes(2);
-    expect_channels_opened_by_node(1, 1, 0);
+    expect_channels_opened_on_each_home(1, 1, 0);
     domt_fake_complete_cancel(fake);
     take_one_turn_of_each_node();
     ck_assert_ptr_null(find_accept_operation());
@@ -358,7 +358,7 @@ DOMT_TEST(accept_begins_again_although_its_cancel_completes_late)
     ck_assert_ptr_nonnull(find_accept_operation());
     (void)complete_accept_with_connection(true);
     take_turns_of_all_nodes(2);
-    expect_channels_opened_by_node(0, 1, 1);
+    expect_channels_opened_on_each_home(0, 1, 1);
     tear_down_acceptor();
 }
 
@@ -429,14 +429,14 @@ DOMT_TEST(an_acceptor_passes_over_an_actor_that_is_gone)
         (void)complete_accept_with_connection(true);
         take_turns_of_all_nodes(2);
     }
-    expect_channels_opened_by_node(0, 2, 2);
+    expect_channels_opened_on_each_home(0, 2, 2);
     /* An acceptor passes over an actor that was asked to stop, even before the actor's own thread
      * has seen that. */
     ck_assert_int_eq(domi_house_ask_to_stop(&nodes[0].manager, nodes[2].actor), 0);
     (void)complete_accept_with_connection(true);
     (void)complete_accept_with_connection(true);
     take_turns_of_all_nodes(2);
-    expect_channels_opened_by_node(0, 4, 2);
+    expect_channels_opened_on_each_home(0, 4, 2);
     ck_assert_int_eq(domi_house_ask_to_stop(&nodes[1].manager, nodes[1].actor), 0);
     take_one_turn_of_each_node();
     (void)complete_accept_with_connection(true);
@@ -456,7 +456,7 @@ DOMT_TEST(a_connection_that_cannot_be_handed_over_is_closed)
         take_one_turn_of_each_node();
     domi_memory_fail_allocation_after(-1, 0);
     ck_assert(has_peer_seen_fin(peer));
-    expect_channels_opened_by_node(0, 0, 0);
+    expect_channels_opened_on_each_home(0, 0, 0);
     ck_assert_uint_eq(nodes[0].io.connections, 0);
     ck_assert_ptr_nonnull(find_accept_operation());
     tear_down_acceptor();

@@ -86,9 +86,9 @@ void domt_bed_take_turn(void);
 void domt_bed_pass_ms(uint64_t ms);
 void domt_bed_pass_ms_and_settle(uint64_t ms);
 
-/* Make a connection over loopback, from 127.0.0.1 or 127.0.0.`host`, and return both ends. A peer's
- * end lasts until the end of the bed, or until it hangs up. `ret_peer` may be NULL in all of
- * these. */
+/* Make a connection over loopback, from 127.0.0.1 or 127.0.0.`host`, and return the descriptors of
+ * both ends; no channel has ours yet. A peer's end lasts until the end of the bed, or until it
+ * hangs up. `ret_peer` may be NULL in all of these. */
 void domt_bed_make_connection(int *ret_ours, int *ret_peer);
 void domt_bed_make_connection_from(uint8_t host, int *ret_ours, int *ret_peer);
 void domt_bed_close_peer(int peer);

@@ -411,7 +411,8 @@ DOMT_TEST(channel_full_of_conversations_stops_no_other_channel)
     domt_lines_bring_bytes(fds[0], "x");
     domt_lines_bring_bytes(fds[1], "x");
     domt_lines_expect_calls("am ao bm bo ar br ");
-    pass_ms_with_turn_after_each(7); /* a conversation of the full channel ends in this time */
+    pass_ms_with_turn_after_each(7); /* the only conversation that the first channel may have ends
+                                        in these 7 ms, so its next byte is read */
     domt_lines_expect_calls("ar ");
     domt_lines_end_bed();
 }

@@ -24,7 +24,7 @@ DOMT_TEST(each_invariant_of_a_channel_is_checked)
     } rows[] = {
         {open, NULL},
         {closed, NULL},
-        {{.fd = -1, .state = DOMI_CHANNEL_OPEN}, "should_have_descriptor(channel)"},
+        {{.fd = -1, .state = DOMI_CHANNEL_OPEN}, "has_descriptor_or_is_inner(channel)"},
         {{.fd = 3, .cancelling = true}, "channel->cancelling"},
         {{.fd = 3, .queued_bytes = 1}, "channel->queued_bytes == 0"},
         {{.fd = 3, .cost = 1}, "channel->cost == channel->answer_cost"},

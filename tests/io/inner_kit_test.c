@@ -20,7 +20,7 @@ typedef struct mux {
     bool is_draining;
 } mux;
 
-static uint32_t count_open_conversations(const mux *state)
+static uint32_t count_open_inner_channels(const mux *state)
 {
     uint32_t count = 0;
 
@@ -46,7 +46,7 @@ static int decode_frames(domus_wire *wire, void *state_, const char *bytes, size
         error = domus_inner_pass(*inner, bytes + 2, payload);
     else if (error == 0)
         domus_inner_end(*inner);
-    domus_wire_set_carried(wire, count_open_conversations(state));
+    domus_wire_set_carried(wire, count_open_inner_channels(state));
     return error != 0 ? error : (int)(2 + payload);
 }
 
@@ -78,7 +78,7 @@ static int send_queued_bytes_in_frames(domus_wire *wire, mux *state, domus_inner
         return error;
     domus_inner_drop(inner, 0);
     *place = NULL;
-    domus_wire_set_carried(wire, count_open_conversations(state));
+    domus_wire_set_carried(wire, count_open_inner_channels(state));
     head[1] = 0;
     return domus_wire_append(wire, head, 2);
 }
@@ -88,8 +88,8 @@ static int carry_bytes_of_inner_channels(domus_wire *wire, void *state_)
     mux *state = state_;
     int error = 0;
 
-    /* the inner channels that changed need no look of their own: the loop below looks at all
-     * conversations */
+    /* the inner channels that changed need no look of their own: the loop below looks at all inner
+     * channels */
     while (domus_wire_inner_next(wire) != NULL)
         continue;
     for (uint32_t i = 0; error == 0 && i < CARRIED; i++) {

@@ -176,7 +176,8 @@ DOMT_TEST(time_outs_wait_for_a_crowd_that_one_turn_cannot_collect)
     take_completions_left_and_end_bed(COUNT);
 }
 
-/* The sockets are asked what is left in them only when all bytes that had arrived are read. */
+/* A drain that begins counts the bytes that each socket still holds, so it begins only when all
+ * bytes that had arrived are read. */
 DOMT_TEST(a_drain_waits_for_a_crowd_that_one_turn_cannot_collect)
 {
     uint32_t turns = 0;

@@ -30,8 +30,8 @@ domus_address domt_js_server_open_stream(domt_js_server *js,
 domus_address domt_js_server_open_consumer(domt_js_server *js,
                                            const domus_nats_consumer_options *options);
 
-/* Ask a bucket, stream or consumer. Returns 0 and the answer, whose bytes the caller frees; or the
- * error. */
+/* Ask the actor of a bucket, stream or consumer (domt_js_server_open_...()), and wait. Returns 0
+ * and the answer, whose bytes the caller frees; or the error. */
 int domt_js_server_ask_actor(domt_js_server *js, domus_address to, const domus_type *type,
                              const void *payload, void *ret_answer, uint32_t size);
 

@@ -377,7 +377,7 @@ DOMT_TEST(server_errors_become_errno_values)
 static int parse_answer_json(const char *text, size_t size)
 {
     json_t *json = NULL;
-    int error = domi_js_parse_object(text, size, DOMUS_NATS_ANSWER_MAX, &json);
+    int error = domi_js_parse_json_object(text, size, DOMUS_NATS_ANSWER_MAX, &json);
 
     if (error == 0)
         json_decref(json);

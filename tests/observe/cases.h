@@ -15,9 +15,9 @@ typedef struct domt_case {
 extern const domt_case domt_cases_of_time[]; /* cases of time that is shared badly, and of io */
 extern const domt_case domt_cases_of_limits[];
 
-#define ILL(name) static void name(domt_looks *looks, bool over)
+#define MAKER_OF_ILL_LOOKS(name) static void name(domt_looks *looks, bool over)
 #define AT(name, figure)                                                                           \
-    ILL(name)                                                                                      \
+    MAKER_OF_ILL_LOOKS(name)                                                                       \
     {                                                                                              \
         figure;                                                                                    \
     }

@@ -4,7 +4,7 @@
 AT(connections_full, looks->after.ports[0].counts.open = over ? 9800 : 9799)
 AT(address_share, COUNTERS.refused_by_address = over)
 
-ILL(make_looks_of_files_full)
+MAKER_OF_ILL_LOOKS(make_looks_of_files_full)
 {
     MACHINE.files_max = 1024;
     MACHINE.files_open = over ? 922 : 921;
@@ -12,7 +12,7 @@ ILL(make_looks_of_files_full)
 
 AT(accepting_fails, COUNTERS.accept_spells = over)
 
-ILL(make_looks_of_connects_fail)
+MAKER_OF_ILL_LOOKS(make_looks_of_connects_fail)
 {
     COUNTERS.connects = over ? 6 : 7;
     COUNTERS.connects_failed = 3;
@@ -22,7 +22,7 @@ AT(mailbox_full, looks->after.outside.refusals = over)
 AT(conversations_full, COUNTERS.conversations_full = over)
 AT(timers_full, looks->after.runners[0].counters.timers_refused = over)
 
-ILL(make_looks_of_detached_full)
+MAKER_OF_ILL_LOOKS(make_looks_of_detached_full)
 {
     looks->before.usage.detached_busy = 64;
     looks->after.usage.detached_busy = over ? 64 : 63;
@@ -32,7 +32,7 @@ AT(asks_expire, COUNTERS.asks_expired = over ? 100 : 99)
 AT(few_silent_clients, COUNTERS.accepted = COUNTERS.channels_silent = over ? 50 : 49)
 AT(dead_letters, COUNTERS.dead_letters = over ? 100 : 99)
 
-ILL(make_looks_of_mail_waits)
+MAKER_OF_ILL_LOOKS(make_looks_of_mail_waits)
 {
     for (uint32_t i = 0; i < 2; i++)
         looks->after.actors[i].counts.wait_ns = over ? SECOND_NS * 10 : SECOND_NS * 10 - 1;
@@ -41,7 +41,7 @@ ILL(make_looks_of_mail_waits)
 
 /* The threads sleep and the receivers work little, so it is not the lack of CPU that lets messages
  * wait. */
-ILL(make_looks_of_receiver_waits)
+MAKER_OF_ILL_LOOKS(make_looks_of_receiver_waits)
 {
     make_looks_of_mail_waits(looks, over);
     domt_looks_set_time_shares(looks, 0, 50, 50);
@@ -50,49 +50,49 @@ ILL(make_looks_of_receiver_waits)
 }
 
 /* Thread 0, which has the receiver, is busy for more than half of the time. */
-ILL(make_looks_of_receiver_beside_work)
+MAKER_OF_ILL_LOOKS(make_looks_of_receiver_beside_work)
 {
     make_looks_of_receiver_waits(looks, over);
     domt_looks_set_time_shares(looks, 0, 51, 49);
 }
 
-ILL(make_looks_of_receiver_works)
+MAKER_OF_ILL_LOOKS(make_looks_of_receiver_works)
 {
     make_looks_of_receiver_waits(looks, over);
     looks->after.actors[0].counts.run_ns++;
 }
 
-ILL(make_looks_of_receiver_is_full)
+MAKER_OF_ILL_LOOKS(make_looks_of_receiver_is_full)
 {
     make_looks_of_receiver_waits(looks, over);
     COUNTERS.conversations_full = 1;
 }
 
-ILL(make_looks_of_receiver_is_in_pool)
+MAKER_OF_ILL_LOOKS(make_looks_of_receiver_is_in_pool)
 {
     make_looks_of_receiver_waits(looks, over);
     for (uint32_t i = 0; i < 2; i++)
         domi_look_copy_name(looks->after.actors[i].pool, DOMI_LOOK_NAME, "work");
 }
 
-ILL(make_looks_of_silent_clients)
+MAKER_OF_ILL_LOOKS(make_looks_of_silent_clients)
 {
     COUNTERS.channels_silent = 100;
     COUNTERS.accepted = over ? 200 : 201;
 }
 
-ILL(make_looks_of_askers_gone)
+MAKER_OF_ILL_LOOKS(make_looks_of_askers_gone)
 {
     COUNTERS.cancels = 100;
     COUNTERS.asks = over ? 200 : 201;
 }
 
-ILL(make_looks_of_few_askers_gone)
+MAKER_OF_ILL_LOOKS(make_looks_of_few_askers_gone)
 {
     COUNTERS.asks = COUNTERS.cancels = over ? 100 : 99;
 }
 
-ILL(make_looks_of_messages_full)
+MAKER_OF_ILL_LOOKS(make_looks_of_messages_full)
 {
     COUNTERS.thread_max_refusals = over;
     SETTINGS.thread_max = 1 << 20;
@@ -103,7 +103,7 @@ AT(actors_restart, COUNTERS.restarts = over ? 10 : 9)
 AT(mistakes, looks->after.runners[1].counters.waits_lost = over)
 AT(requests_fail, COUNTERS.channels_refused = over ? 100 : 99)
 
-ILL(make_looks_of_datagrams_lost)
+MAKER_OF_ILL_LOOKS(make_looks_of_datagrams_lost)
 {
     COUNTERS.datagrams_lost = over ? 60 : 59;
     COUNTERS.datagrams_dropped = 40;
@@ -111,48 +111,48 @@ ILL(make_looks_of_datagrams_lost)
 
 AT(log_dropped, looks->after.outside.log_lines_dropped = over)
 
-ILL(make_looks_of_stalls)
+MAKER_OF_ILL_LOOKS(make_looks_of_stalls)
 {
     COUNTERS.stalls = over;
     COUNTERS.stalled_ns = 30000000;
 }
 
-ILL(make_looks_of_one_run_goes_on)
+MAKER_OF_ILL_LOOKS(make_looks_of_one_run_goes_on)
 {
     COUNTERS.wall_ns = SECOND_NS * 5 + (over ? 0 : 1000000);
     looks->after.threads[0].phases = (domi_look_phases){.state = SECOND_NS};
 }
 
 /* A thread that did not get the CPU only seems to stall, if it has few stalls. */
-ILL(make_looks_of_stalls_without_cpu)
+MAKER_OF_ILL_LOOKS(make_looks_of_stalls_without_cpu)
 {
     looks->after.threads[0].times.waiting_ns = SECOND_NS;
     COUNTERS.stalls = over ? 3 : 2;
     COUNTERS.stalled_ns = SECOND_NS;
 }
 
-ILL(make_looks_of_handler_waits)
+MAKER_OF_ILL_LOOKS(make_looks_of_handler_waits)
 {
     domt_looks_set_time_shares(looks, 0, 40, 50);
     looks->before.threads[0].times.waiting_ns = looks->after.threads[0].times.waiting_ns = 1;
     looks->after.threads[0].times.cpu_ns = 1 + SECOND_NS / 100 * (over ? 399 : 401);
 }
 
-ILL(make_looks_of_helpers_full)
+MAKER_OF_ILL_LOOKS(make_looks_of_helpers_full)
 {
     looks->before.usage.helpers_busy = looks->after.usage.helpers_busy = 64;
     looks->before.usage.jobs_queued = over;
     looks->after.usage.jobs_queued = 1;
 }
 
-ILL(make_looks_of_resolver_full)
+MAKER_OF_ILL_LOOKS(make_looks_of_resolver_full)
 {
     looks->before.machine.names_looked_up = MACHINE.names_looked_up = 4;
     looks->before.machine.names_queued = 1;
     MACHINE.names_queued = over;
 }
 
-ILL(make_looks_of_threads_over_cpus)
+MAKER_OF_ILL_LOOKS(make_looks_of_threads_over_cpus)
 {
     MACHINE.cpus = 1;
     MACHINE.cpu_ns = SECOND_NS / 10 * (over ? 50 : 49);
@@ -160,7 +160,7 @@ ILL(make_looks_of_threads_over_cpus)
 
 AT(quota_under_threads, MACHINE.quota = over ? 1000 : 1001)
 
-ILL(make_looks_of_cpu_throttled)
+MAKER_OF_ILL_LOOKS(make_looks_of_cpu_throttled)
 {
     MACHINE.periods = over ? 100 : 101;
     MACHINE.throttles = 5;
@@ -168,20 +168,20 @@ ILL(make_looks_of_cpu_throttled)
 
 AT(cpu_stolen, MACHINE.stolen_ns = SECOND_NS * 2 - (over ? 0 : 10000000))
 
-ILL(make_looks_of_cpu_denied)
+MAKER_OF_ILL_LOOKS(make_looks_of_cpu_denied)
 {
     looks->after.threads[0].times.cpu_ns = 1 + SECOND_NS * 9;
     looks->after.threads[0].times.waiting_ns = SECOND_NS / 100 * (over ? 101 : 99);
 }
 
-ILL(make_looks_of_memory_critical)
+MAKER_OF_ILL_LOOKS(make_looks_of_memory_critical)
 {
     looks->after.memory = (domi_look_memory){.own_level = over ? 2 : 1, .limit_bytes = 1000000};
 }
 
 AT(messages_are_refused_for_memory, COUNTERS.busy = over)
 
-ILL(make_looks_of_memory_high)
+MAKER_OF_ILL_LOOKS(make_looks_of_memory_high)
 {
     looks->after.memory = (domi_look_memory){.own_level = over, .limit_bytes = 1000000, .highs = 1};
 }

@@ -7,7 +7,7 @@ static void set_runs_cut_short(domt_looks *looks, uint32_t iterations, uint32_t 
     COUNTERS.deadline_expiries = times;
 }
 
-ILL(make_looks_of_io_starves_state)
+MAKER_OF_ILL_LOOKS(make_looks_of_io_starves_state)
 {
     domt_looks_set_time_shares(looks, 0, over ? 30 : 31, 0);
     set_runs_cut_short(looks, 20000, 15000);
@@ -15,28 +15,28 @@ ILL(make_looks_of_io_starves_state)
     SETTINGS.io_ratio = 90;
 }
 
-ILL(make_looks_of_io_starves_few)
+MAKER_OF_ILL_LOOKS(make_looks_of_io_starves_few)
 {
     domt_looks_set_time_shares(looks, 0, 20, 0);
     set_runs_cut_short(looks, 20000, 15000);
     COUNTERS.ready_ns = (over ? 8 : 7) * looks->after.threads[0].phases.state;
 }
 
-ILL(make_looks_of_state_starves_io)
+MAKER_OF_ILL_LOOKS(make_looks_of_state_starves_io)
 {
     domt_looks_set_time_shares(looks, 0, over ? 50 : 49, 0);
     COUNTERS.io_behind_ns = COUNTERS.completions * 1000000;
     SETTINGS.io_ratio = 49;
 }
 
-ILL(make_looks_of_phases_are_short)
+MAKER_OF_ILL_LOOKS(make_looks_of_phases_are_short)
 {
     make_looks_of_state_starves_io(looks, true);
     COUNTERS.io_behind_ns -= over ? 0 : 1;
 }
 
 /* Even shares of time make phases short, unless runs are cut off by the deadline of phase 3. */
-ILL(make_looks_of_state_is_cut_short)
+MAKER_OF_ILL_LOOKS(make_looks_of_state_is_cut_short)
 {
     make_looks_of_state_starves_io(looks, true);
     set_runs_cut_short(looks, 10000, over ? 5000 : 4999);
@@ -44,25 +44,25 @@ ILL(make_looks_of_state_is_cut_short)
 }
 
 /* If single runs are long, another share of time for state actors does not help. */
-ILL(make_looks_of_few_runs)
+MAKER_OF_ILL_LOOKS(make_looks_of_few_runs)
 {
     make_looks_of_state_starves_io(looks, true);
     COUNTERS.runs = over ? 20000 : 19999;
 }
 
-ILL(make_looks_of_least_budget_is_long)
+MAKER_OF_ILL_LOOKS(make_looks_of_least_budget_is_long)
 {
     make_looks_of_state_is_cut_short(looks, over);
     SETTINGS.min_budget_ns = 5000000;
 }
 
-ILL(make_looks_of_least_budget_beside_io_is_long)
+MAKER_OF_ILL_LOOKS(make_looks_of_least_budget_beside_io_is_long)
 {
     make_looks_of_state_is_cut_short(looks, over);
     SETTINGS.min_budget_busy_ns = 5000000;
 }
 
-ILL(make_looks_of_state_has_no_deadline)
+MAKER_OF_ILL_LOOKS(make_looks_of_state_has_no_deadline)
 {
     make_looks_of_state_starves_io(looks, over);
     SETTINGS.io_ratio = 100;
@@ -70,52 +70,52 @@ ILL(make_looks_of_state_has_no_deadline)
 
 /* With an ioRatio of auto, io waits for up to scheduler.waitMax; the rule speaks only if that time
  * is long. */
-ILL(make_looks_of_auto_lets_io_wait)
+MAKER_OF_ILL_LOOKS(make_looks_of_auto_lets_io_wait)
 {
     make_looks_of_state_is_cut_short(looks, true);
     SETTINGS.io_ratio = DOMI_LOOK_IO_RATIO_AUTO;
     SETTINGS.wait_max_ns = over ? 8000000 : 7999999;
 }
 
-ILL(make_looks_of_auto_is_no_share_of_io)
+MAKER_OF_ILL_LOOKS(make_looks_of_auto_is_no_share_of_io)
 {
     make_looks_of_io_starves_state(looks, true);
     SETTINGS.io_ratio = over ? 50 : DOMI_LOOK_IO_RATIO_AUTO;
 }
 
-ILL(make_looks_of_long_runs)
+MAKER_OF_ILL_LOOKS(make_looks_of_long_runs)
 {
     domt_looks_set_time_shares(looks, 0, 90, 0);
     set_runs_cut_short(looks, 6000, 4000);
     COUNTERS.deadline_overrun_ns = 4000 * (over ? UINT64_C(1000000) : UINT64_C(999000));
 }
 
-ILL(make_looks_of_hot_actor)
+MAKER_OF_ILL_LOOKS(make_looks_of_hot_actor)
 {
     domt_looks_set_number_of_actors(looks, 1, 0);
     domt_looks_set_time_shares(looks, 0, 70, 20);
     looks->after.actors[0].counts.run_ns = SECOND_NS / 10 * (over ? 60 : 59);
 }
 
-ILL(make_looks_of_two_hot_actors)
+MAKER_OF_ILL_LOOKS(make_looks_of_two_hot_actors)
 {
     make_looks_of_hot_actor(looks, true);
     domt_looks_set_number_of_actors(looks, over ? 1 : 2, 0);
 }
 
-ILL(make_looks_of_all_near)
+MAKER_OF_ILL_LOOKS(make_looks_of_all_near)
 {
     domt_looks_set_number_of_actors(looks, over ? 4 : 3, 0);
     domt_looks_set_time_shares(looks, 0, 80, 10);
 }
 
-ILL(make_looks_of_pool_full)
+MAKER_OF_ILL_LOOKS(make_looks_of_pool_full)
 {
     for (uint32_t i = 0; i < 2; i++)
         looks->after.runners[i].times.run_ns = SECOND_NS / 100 * (over || i == 0 ? 950 : 949);
 }
 
-ILL(make_looks_of_steal_unreached)
+MAKER_OF_ILL_LOOKS(make_looks_of_steal_unreached)
 {
     domt_looks_set_time_shares(looks, 0, 80, 10);
     COUNTERS.runs = 20000;
@@ -123,19 +123,19 @@ ILL(make_looks_of_steal_unreached)
     COUNTERS.steals = over ? 99 : 100;
 }
 
-ILL(make_looks_of_steal_of_short_runs)
+MAKER_OF_ILL_LOOKS(make_looks_of_steal_of_short_runs)
 {
     make_looks_of_steal_unreached(looks, true);
     COUNTERS.runs = looks->after.threads[1].counters.runs = over ? 100000 : 10000000;
 }
 
-ILL(make_looks_of_steal_off)
+MAKER_OF_ILL_LOOKS(make_looks_of_steal_off)
 {
     make_looks_of_steal_unreached(looks, true);
     SETTINGS.steal_enabled = over ? 0 : 1;
 }
 
-ILL(make_looks_of_steal_costly)
+MAKER_OF_ILL_LOOKS(make_looks_of_steal_costly)
 {
     for (uint32_t i = 0; i < 2; i++)
         /* these runs took 4 s in all */
@@ -144,7 +144,7 @@ ILL(make_looks_of_steal_costly)
     SETTINGS.steal_min_run_ns = 0;
 }
 
-ILL(make_looks_of_steals_few)
+MAKER_OF_ILL_LOOKS(make_looks_of_steals_few)
 {
     make_looks_of_steal_costly(looks, true);
     COUNTERS.steals = over ? 10000 : 9999;
@@ -152,52 +152,52 @@ ILL(make_looks_of_steals_few)
 
 AT(buffers_starved, COUNTERS.receivers_starved = over ? 100 : 99)
 
-ILL(make_looks_of_requests_full)
+MAKER_OF_ILL_LOOKS(make_looks_of_requests_full)
 {
     COUNTERS.channels_busy = 100;
     domt_looks_set_time_shares(looks, 1, 5, 95);
     domt_looks_set_time_shares(looks, 0, 5, over ? 90 : 89);
 }
 
-ILL(make_looks_of_small_writes)
+MAKER_OF_ILL_LOOKS(make_looks_of_small_writes)
 {
     for (uint32_t i = 0; i < 2; i++)
         looks->after.threads[i].counters.sends = over ? 130000 : 129999;
     SETTINGS.delays = 1;
 }
 
-ILL(make_looks_of_small_writes_of_listener)
+MAKER_OF_ILL_LOOKS(make_looks_of_small_writes_of_listener)
 {
     make_looks_of_small_writes(looks, true);
     SETTINGS.delays = over ? 2 : 0;
 }
 
-ILL(make_looks_of_writes_to_few)
+MAKER_OF_ILL_LOOKS(make_looks_of_writes_to_few)
 {
     make_looks_of_small_writes(looks, true);
     looks->after.ports[0].counts.open = over ? 5200 : 5201;
 }
 
-ILL(make_looks_of_large_writes)
+MAKER_OF_ILL_LOOKS(make_looks_of_large_writes)
 {
     make_looks_of_small_writes(looks, true);
     /* as many bytes as the rule's limit for 260,000 writes */
     COUNTERS.sent_bytes = over ? 366480000 : 366480001;
 }
 
-ILL(make_looks_of_slow_readers)
+MAKER_OF_ILL_LOOKS(make_looks_of_slow_readers)
 {
     looks->before.threads[0].counters.queued_bytes = 30000000;
     COUNTERS.queued_bytes = over ? 20000000 : 19999999;
 }
 
-ILL(make_looks_of_wakeups_empty)
+MAKER_OF_ILL_LOOKS(make_looks_of_wakeups_empty)
 {
     COUNTERS.wakeups_received = 4000;
     COUNTERS.wakeups_empty = over ? 2000 : 1999;
 }
 
-ILL(make_looks_of_epoll)
+MAKER_OF_ILL_LOOKS(make_looks_of_epoll)
 {
     domi_look_copy_name(looks->after.backend, DOMI_LOOK_NAME, "epoll");
     MACHINE.cpu_ns = SECOND_NS * 2 - (over ? 0 : 1000000);

@@ -22,7 +22,7 @@ static void set_version_of_connection(uint32_t version)
 
     domus_resp_add_simple(&builder, "hello");
     ck_assert_int_eq(domus_resp_end(&builder, &answer.reply), 0);
-    ck_assert_str_eq(domt_resp_encode_message(&resp, &domus_resp_change_type, &answer),
+    ck_assert_str_eq(domt_resp_message_to_bytes(&resp, &domus_resp_change_type, &answer),
                      "+hello\r\n");
     domus_resp_change_type.release(&answer);
 }
@@ -38,7 +38,8 @@ static void free_kit_of_stage(void)
 }
 
 #define SENDS(type, payload, expected)                                                             \
-    ck_assert_str_eq(domt_resp_encode_message(&resp, &domus_resp_##type##_type, payload), expected)
+    ck_assert_str_eq(domt_resp_message_to_bytes(&resp, &domus_resp_##type##_type, payload),        \
+                     expected)
 
 DOMT_TEST(common_replies_are_encoded)
 {
@@ -56,17 +57,17 @@ DOMT_TEST(common_replies_are_encoded)
     SENDS(simple, &(domus_resp_simple){"PONG"}, "+PONG\r\n");
     SENDS(error, &(domus_resp_error){"ERR a\r\nb"}, "-ERR a  b\r\n");
     domus_resp_error cut = domus_resp_error_text("ERR %0200d", 7);
-    ck_assert_uint_eq(strlen(domt_resp_encode_message(&resp, &domus_resp_error_type, &cut)), 131);
+    ck_assert_uint_eq(strlen(domt_resp_message_to_bytes(&resp, &domus_resp_error_type, &cut)), 131);
     cut = domus_resp_error_text("ERR unknown command '%s'", "x");
     SENDS(error, &cut, "-ERR unknown command 'x'\r\n");
     SENDS(short, &(domus_resp_short){0}, "$0\r\n\r\n");
     SENDS(short, (&(domus_resp_short){3, "abc"}), "$3\r\nabc\r\n");
     ck_assert_int_eq(domus_slice_copy("hello world", 11, &slice), 0);
-    ck_assert_str_eq(domt_resp_encode_message(&resp, &domus_slice_type, &slice),
+    ck_assert_str_eq(domt_resp_message_to_bytes(&resp, &domus_slice_type, &slice),
                      "$11\r\nhello world\r\n");
     domus_slice_free(slice);
     slice = (domus_slice){NULL, 0, 0};
-    ck_assert_str_eq(domt_resp_encode_message(&resp, &domus_slice_type, &slice), "$0\r\n\r\n");
+    ck_assert_str_eq(domt_resp_message_to_bytes(&resp, &domus_slice_type, &slice), "$0\r\n\r\n");
     set_version_of_connection(3);
     SENDS(null, NULL, "_\r\n");
     SENDS(null_array, NULL, "_\r\n");
@@ -85,7 +86,7 @@ DOMT_TEST(long_bulk_string_is_sent)
     for (uint32_t size = 2040; size <= 2060; size++) {
         char head[32];
         ck_assert_int_eq(domus_slice_copy(bytes, size, &slice), 0);
-        const char *sent = domt_resp_encode_message(&resp, &domus_slice_type, &slice);
+        const char *sent = domt_resp_message_to_bytes(&resp, &domus_slice_type, &slice);
         int length = snprintf(head, sizeof head, "$%u\r\n", size);
         ck_assert_uint_eq(strlen(sent), (size_t)length + size + 2);
         ck_assert_int_eq(strncmp(sent, head, (size_t)length), 0);

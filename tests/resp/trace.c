@@ -7,7 +7,8 @@ void domt_resp_make_kit(domt_codec *resp, const domus_resp_options *options)
     domt_codec_start(resp, &domus_resp_stage, options);
 }
 
-const char *domt_resp_encode_message(domt_codec *resp, const domus_type *type, const void *payload)
+const char *domt_resp_message_to_bytes(domt_codec *resp, const domus_type *type,
+                                       const void *payload)
 {
     ck_assert_int_eq(domus_stage_kit_encode(resp->kit, DOMUS_NO_ID, type, payload), 0);
     return domt_codec_take_output(resp);

@@ -12,7 +12,8 @@ void domt_resp_make_kit(domt_codec *resp, const domus_resp_options *options);
 
 /* Encode a message, and return the bytes that the stage sends. The test fails if the stage refuses
  * the message. */
-const char *domt_resp_encode_message(domt_codec *resp, const domus_type *type, const void *payload);
+const char *domt_resp_message_to_bytes(domt_codec *resp, const domus_type *type,
+                                       const void *payload);
 
 /* Print a message to `text`, which has room for `size` bytes: "command [GET] [a]", "reply *2 :1
  * $[a]". Long texts are printed as their size and a checksum. */

@@ -162,7 +162,8 @@ DOMT_TEST(next_look_at_memory_comes_before_next_mark_is_passed)
         {200, 0, 100, 50},
         {200, 1, 100, 50},     /* memory use grows a little */
         {200, 102400, 80, 40}, /* memory use grows more than a little */
-        {0, 0, 100, 4},        /* memory use is just below a mark */
+        {0, 0, 100,
+         4}, /* no bytes are left to the next mark of memory, which counts as a way of 1 MiB */
         {0, 255, 100, 4},
         {0, 1024, 12, 3},
         {1u << 30, 1u << 20, 3600000, 100},

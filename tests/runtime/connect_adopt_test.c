@@ -337,7 +337,7 @@ DOMT_TEST(unix_listener_without_room_is_waited_for)
     domt_end_system(system_);
 }
 
-/* Returns how many descriptors of this process have the flag O_NONBLOCK. */
+/* Returns how many of the descriptors 3 to 255 have the flag O_NONBLOCK. */
 static uint32_t count_nonblocking_descriptors(void)
 {
     uint32_t count = 0;

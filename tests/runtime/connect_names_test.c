@@ -56,9 +56,8 @@ static void close_listening_peer(peer *of)
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-/* The two endpoints that a look-up finds for the names that it knows: "hangs", "fails", and
- * names that begin with "two". All have one port. The look-up of "hangs" lasts until `released`
- * is set. */
+/* The endpoints that a look-up finds: for "hangs" when `released` is set, for "fails" if `failure`
+ * is 0, and for names that begin with "two". The look-up sets their ports to 0. */
 static domus_endpoint first, second;
 static _Atomic uint32_t look_ups;
 static _Atomic uint32_t hanging;

@@ -207,7 +207,7 @@ static void begin_world_of_shape(struct world *world, uint64_t seed)
     domt_reset_all_counts(shape->letters != 0 ? 256 : 1);
     domt_board_clear();
     world->system = domt_start_system(&config);
-    domt_watchdog_init(&world->dog, world->system, run_name);
+    domt_conserve_watchdog_init(&world->dog, world->system, run_name);
 
     *sender = (domt_outsider){.system = world->system,
                               .population = shape->population,

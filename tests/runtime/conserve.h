@@ -292,7 +292,7 @@ typedef struct domt_watchdog {
     uint64_t since_ns;
 } domt_watchdog;
 
-void domt_watchdog_init(domt_watchdog *dog, const domus_system *system, const char *name);
+void domt_conserve_watchdog_init(domt_watchdog *dog, const domus_system *system, const char *name);
 
 /* Compare the sums with those of the last call. If nothing has moved for long, print what each
  * thread holds and waits for, and abort. */

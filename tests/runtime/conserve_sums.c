@@ -358,7 +358,7 @@ void domt_check_system_is_silent(const char *name, const domus_system *system,
 #define STUCK_NS   (UINT64_C(1000) * DOMT_MS * (DOMT_SANITIZED ? 60 : 10))
 #define HOUSES_MAX 24u /* most houses of a thread that the watchdog prints */
 
-void domt_watchdog_init(domt_watchdog *dog, const domus_system *system, const char *name)
+void domt_conserve_watchdog_init(domt_watchdog *dog, const domus_system *system, const char *name)
 {
     *dog = (domt_watchdog){.system = system, .name = name, .since_ns = domt_now_ns()};
 }

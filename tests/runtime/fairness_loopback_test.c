@@ -178,7 +178,7 @@ static void check_service_at_io_ratio(domt_load load, uint32_t ratio)
     domus_system *system = domt_start_system(&config);
     ck_assert_int_eq(domus_serve(system, "echo", &echoer, NULL, &port), 0);
     domus_address witness = domt_spawn(system, 0, &light, NULL);
-    domt_load_begin(system, load);
+    domt_load_spawn_actors_and_begin(system, load);
     DOMT_WAIT_FOR(20, atomic_load(&domt_load_handled) > 2000);
     uint64_t before = atomic_load(&domt_load_handled);
     check_echo_is_in_time(system, port, load, ratio);

@@ -248,7 +248,7 @@ static void begin_load_and_witnesses(domt_stepped *stepped, const domus_config *
         addresses[i] = domt_spawn(stepped->system, 0, &behaviours[i], &witness);
     }
     (void)domt_spawn(stepped->system, 0, &ticker, NULL);
-    domt_load_begin(stepped->system, load);
+    domt_load_spawn_actors_and_begin(stepped->system, load);
     /* run four iterations, until the mailboxes of a flood are full */
     for (int iteration = 0; iteration < 4; iteration++) {
         uint64_t before = runs_of_actors_so_far();

@@ -18,8 +18,8 @@
 #define MS         UINT64_C(1000000)
 #define KIB        UINT64_C(1024)
 
-static domt_done ask_clerk_to_load(domt_deed_kind kind, const char *const *paths,
-                                                 uint32_t flags, uint64_t size)
+static domt_done ask_clerk_to_load(domt_deed_kind kind, const char *const *paths, uint32_t flags,
+                                   uint64_t size)
 {
     return domt_file_order((domt_deed){
         .kind = kind, .file = domt_files_now.root, .paths = paths, .flags = flags, .size = size});
@@ -74,8 +74,9 @@ static void advance_kit_by_ms(uint64_t ms)
     ck_assert_int_eq(domus_testkit_advance(domt_files_now.kit, ms * MS), 0);
 }
 
-/* Load a file again and again, until a load is answered with kept bytes. */
-static void load_until_from_kept_bytes(const char *path, const char *text)
+/* Load a file once, and twice 3 s later: only the last of these loads is answered with kept
+ * bytes. */
+static void expect_third_load_is_from_kept_bytes(const char *path, const char *text)
 {
     expect_load_is_from_kept(path, text, false);
     advance_kit_by_ms(3000);
@@ -113,8 +114,7 @@ DOMT_TEST(bytes_are_kept_once_the_file_was_the_same_for_a_while)
     expect_load_is_from_kept("a", "hello", false);
     expect_load_is_from_kept("a", "hello", true);
     expect_load_is_from_kept("a", "hello", true);
-    domt_done done =
-        load_by_kept_bytes(PATHS("a"), 1); /* the file has more bytes than this size */
+    domt_done done = load_by_kept_bytes(PATHS("a"), 1); /* the file has more bytes than this size */
     ck_assert_int_eq(done.error, 0);
     ck_assert(domus_slice_equals(done.bytes, "hello", 5));
     domus_slice_free(done.bytes);
@@ -132,11 +132,11 @@ static uint64_t load_in_long_turn(uint64_t ms)
 {
     uint64_t begun_ns = domt_now_ns();
     domt_done done = domt_file_order((domt_deed){.kind = DOMT_LOAD_NOW,
-                                                               .file = domt_files_now.root,
-                                                               .paths = PATHS("a"),
-                                                               .flags = KEPT,
-                                                               .size = 100,
-                                                               .position = ms});
+                                                 .file = domt_files_now.root,
+                                                 .paths = PATHS("a"),
+                                                 .flags = KEPT,
+                                                 .size = 100,
+                                                 .position = ms});
 
     ck_assert(done.error == 0 || done.error == -EAGAIN);
     domus_slice_free(done.bytes);
@@ -179,28 +179,28 @@ DOMT_TEST(changed_file_is_seen_at_once)
     char from[PATH_MAX];
 
     begin_files_in_kit(64 * KIB, 0);
-    load_until_from_kept_bytes("a", "hello");
+    expect_third_load_is_from_kept_bytes("a", "hello");
     /* the new bytes have the same size and are written in place */
     domt_tree_write(&domt_files_now.tree, "a", "HELLO");
-    load_until_from_kept_bytes("a", "HELLO");
+    expect_third_load_is_from_kept_bytes("a", "HELLO");
     ck_assert_int_eq(truncate(domt_file_whole_path("a"), 2), 0);
-    load_until_from_kept_bytes("a", "HE");
+    expect_third_load_is_from_kept_bytes("a", "HE");
     snprintf(from, sizeof from, "%s", domt_file_whole_path("b"));
     ck_assert_int_eq(rename(from, domt_file_whole_path("a")), 0);
-    load_until_from_kept_bytes("a", "other");
+    expect_third_load_is_from_kept_bytes("a", "other");
     const struct timespec times[2] = {{1700000000, 1}, {1700000000, 1}};
     ck_assert_int_eq(utimensat(AT_FDCWD, domt_file_whole_path("a"), times, 0), 0);
     /* this is another file with the same name, so its tag differs */
-    load_until_from_kept_bytes("a", "other");
+    expect_third_load_is_from_kept_bytes("a", "other");
     domt_tree_write(&domt_files_now.tree, "a", "OTHER");
     ck_assert_int_eq(utimensat(AT_FDCWD, domt_file_whole_path("a"), times, 0), 0);
-    load_until_from_kept_bytes(
+    expect_third_load_is_from_kept_bytes(
         /* the new bytes have the old time of modification, but the file's time of change differs */
         "a", "OTHER");
     ck_assert_int_eq(unlink(domt_file_whole_path("a")), 0);
     check_load_fails_with("a", -ENOENT);
     domt_tree_write(&domt_files_now.tree, "a", "again");
-    load_until_from_kept_bytes("a", "again");
+    expect_third_load_is_from_kept_bytes("a", "again");
     ck_assert_int_eq(unlink(domt_file_whole_path("a")), 0);
     ck_assert_int_eq(mkdir(domt_file_whole_path("a"), 0700), 0);
     domt_done done = load_by_kept_bytes(PATHS("a"), 100);
@@ -216,21 +216,21 @@ DOMT_TEST(path_that_leads_elsewhere_is_seen_at_once)
 
     begin_files_in_kit(64 * KIB, 0);
     ck_assert_int_eq(symlink("a", domt_file_whole_path("link")), 0);
-    load_until_from_kept_bytes("link", "hello");
+    expect_third_load_is_from_kept_bytes("link", "hello");
     ck_assert_int_eq(unlink(domt_file_whole_path("link")), 0);
     ck_assert_int_eq(symlink("b", domt_file_whole_path("link")), 0);
-    load_until_from_kept_bytes("link", "other");
+    expect_third_load_is_from_kept_bytes("link", "other");
     ck_assert_int_eq(unlink(domt_file_whole_path("link")), 0);
     ck_assert_int_eq(symlink("/etc/passwd", domt_file_whole_path("link")), 0);
     check_load_fails_with("link", -EXDEV);
 
-    load_until_from_kept_bytes("folder/c", "inner");
+    expect_third_load_is_from_kept_bytes("folder/c", "inner");
     snprintf(from, sizeof from, "%s", domt_file_whole_path("folder"));
     ck_assert_int_eq(rename(from, domt_file_whole_path("old")), 0);
     check_load_fails_with("folder/c", -ENOENT);
     snprintf(from, sizeof from, "%s", domt_file_whole_path("second"));
     ck_assert_int_eq(rename(from, domt_file_whole_path("folder")), 0);
-    load_until_from_kept_bytes("folder/c", "outer");
+    expect_third_load_is_from_kept_bytes("folder/c", "outer");
     snprintf(from, sizeof from, "%s", domt_file_whole_path("folder"));
     ck_assert_int_eq(rename(from, domt_file_whole_path("second")), 0);
     ck_assert_int_eq(symlink("/etc", domt_file_whole_path("folder")), 0);
@@ -280,14 +280,14 @@ DOMT_TEST(first_path_that_appears_is_seen_at_once)
 DOMT_TEST(kept_files_are_told_apart_by_directory_handle)
 {
     begin_files_in_kit(64 * KIB, 1000);
-    load_until_from_kept_bytes("folder/c", "inner");
+    expect_third_load_is_from_kept_bytes("folder/c", "inner");
     domus_file *folder = domt_file_must_open("folder", DOMUS_FILE_READ);
     domus_file *second = domt_file_must_open("second", DOMUS_FILE_READ);
     domus_file *root = domt_files_now.root;
     domt_files_now.root = folder;
-    load_until_from_kept_bytes("c", "inner");
+    expect_third_load_is_from_kept_bytes("c", "inner");
     domt_files_now.root = second;
-    load_until_from_kept_bytes("c", "outer");
+    expect_third_load_is_from_kept_bytes("c", "outer");
     domt_files_now.root = root;
     domus_file_close(folder);
     domus_file_close(second);
@@ -297,13 +297,13 @@ DOMT_TEST(kept_files_are_told_apart_by_directory_handle)
 DOMT_TEST(kept_time_says_how_old_an_answer_may_be)
 {
     begin_files_in_kit(64 * KIB, 1000);
-    load_until_from_kept_bytes("a", "hello");
+    expect_third_load_is_from_kept_bytes("a", "hello");
     domt_tree_write(&domt_files_now.tree, "a", "HELLO");
     advance_kit_by_ms(999);
     expect_load_is_from_kept("a", "hello", true);
     advance_kit_by_ms(1);
     expect_load_is_from_kept("a", "HELLO", false);
-    load_until_from_kept_bytes("b", "other");
+    expect_third_load_is_from_kept_bytes("b", "other");
     ck_assert_int_eq(unlink(domt_file_whole_path("b")), 0);
     expect_load_is_from_kept("b", "other", true);
     advance_kit_by_ms(1000);
@@ -400,7 +400,7 @@ DOMT_TEST(no_file_is_kept_with_kept_max_bytes_0)
 DOMT_TEST(kept_files_are_forgotten_while_memory_is_short)
 {
     begin_files_in_kit(64 * KIB, 0);
-    load_until_from_kept_bytes("a", "hello");
+    expect_third_load_is_from_kept_bytes("a", "hello");
     advance_kit_by_ms(10);
     expect_load_is_from_kept("a", "hello", true);
     domi_thread *thread = &domt_files_now.system->threads[0];
@@ -409,14 +409,14 @@ DOMT_TEST(kept_files_are_forgotten_while_memory_is_short)
     domi_manager_become_owner(&thread->manager);
     domi_thread_run_phase_channels(thread);
     thread->manager.memory.at_max = false;
-    load_until_from_kept_bytes("a", "hello");
+    expect_third_load_is_from_kept_bytes("a", "hello");
     domt_files_end();
 }
 
 DOMT_TEST(kept_bytes_outlive_their_file)
 {
     begin_files_in_kit(64 * KIB, 0);
-    load_until_from_kept_bytes("a", "hello");
+    expect_third_load_is_from_kept_bytes("a", "hello");
     domt_done done = load_by_kept_bytes(PATHS("a"), 100);
     ck_assert_uint_eq(count_loads_from_kept_bytes(), 2);
     domt_tree_write(&domt_files_now.tree, "a", "HELLO");

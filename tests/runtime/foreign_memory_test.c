@@ -305,7 +305,8 @@ DOMT_TEST(pool_actor_hears_of_foreign_memory)
 
 static bool make_memory_cgroup_and_report(void)
 {
-    if (!DOMT_SANITIZED && !domt_cgroup_make_with_memory(&domt_flood_cgroup, DOMT_FLOOD_LIMIT)) {
+    if (!DOMT_SANITIZED &&
+        !domt_cgroup_make_with_memory_limit(&domt_flood_cgroup, DOMT_FLOOD_LIMIT)) {
         printf("skipped: no memory cgroup can be made: %s\n", domt_flood_cgroup.why);
         return false;
     }

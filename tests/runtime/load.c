@@ -209,7 +209,7 @@ static const domus_behaviour asker = {
 
 /* --- all of them ------------------------------------------------------------------------------ */
 
-void domt_load_begin(domus_system *system, domt_load load)
+void domt_load_spawn_actors_and_begin(domus_system *system, domt_load load)
 {
     bool asks = load == DOMT_FLOOD_OF_ASKS;
 

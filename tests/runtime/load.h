@@ -49,7 +49,7 @@ extern void (*domt_load_takes)(void);
 extern const domus_behaviour domt_silent;
 
 /* Spawn the actors of a load on thread 0, and let them begin. */
-void domt_load_begin(domus_system *system, domt_load load);
+void domt_load_spawn_actors_and_begin(domus_system *system, domt_load load);
 
 /* End the load: from now on its actors send no more messages. */
 void domt_load_end(void);

@@ -87,7 +87,7 @@ static int count_opened_channel(domus_stack *stack, void *self, const void *payl
     return 0;
 }
 
-static int record_close_and_write_to_closed(domus_stack *stack, void *self, const void *payload)
+static int record_close_and_let_memory_fail(domus_stack *stack, void *self, const void *payload)
 {
     domt_pipes_now.closed++;
     domt_pipes_now.close_error = ((const domus_channel_event *)payload)->error;
@@ -105,7 +105,7 @@ static const domus_behaviour service = {
                                         sizeof(waiting), 0, marks_of_line},
                                        {.type = NULL}},
     .on_open = {count_opened_channel, 0},
-    .on_close = {record_close_and_write_to_closed, 0}};
+    .on_close = {record_close_and_let_memory_fail, 0}};
 
 /* Write a request whose text has `size` bytes. Returns how many bytes the whole request has. */
 static size_t write_request_of_size(char *to, char mark, uint32_t size)

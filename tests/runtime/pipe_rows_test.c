@@ -135,7 +135,7 @@ static void check_conversations_end_at_fin(uint32_t marks, const char *text, boo
     domt_pipe_close_peer_and_end_kit(peer);
 }
 
-DOMT_TEST(request_alone_may_end_when_its_peer_finishes)
+DOMT_TEST(fin_of_the_peer_cancels_a_request_alone)
 {
     const uint32_t marks = DOMUS_ALONE | DOMUS_ENDS_WITH_PEER;
     check_conversations_end_at_fin(marks, "sleep 100 a\n", false);

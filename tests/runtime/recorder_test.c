@@ -373,7 +373,7 @@ DOMT_TEST(open_record_that_ended_meanwhile_comes_once)
 
     open[3] = make_record(DOMI_RECORD_RUN, 10, 10);
     check_steps_of_records(records, 2, open, "(R10 R20) (R20 R30) ");
-    /* the record of the outer run is missing */
+    /* the record of the run that was open is missing, so nothing of that run is shown */
     check_steps_of_records(records + 1, 1, open, "(R20 R30) ");
     open[3] = make_record(DOMI_RECORD_RUN, 30, 30);
     check_steps_of_records(records, 2, open, "(R10 R20) (R20 R30) (R30 ");

@@ -29,7 +29,7 @@ static const domus_type burn_type = {.name = "burn"};
 
 /* --- actors ----------------------------------------------------------------------------------- */
 
-/* On mount, record the thread of the sleeper. */
+/* Record the thread HOME, which sleeps later, when the speaker is mounted on it. */
 static int record_thread_of_sleeper(domus_stack *stack, void *self)
 {
     atomic_store(&home, pthread_self());

@@ -38,7 +38,7 @@ static int keep_waiting_asker(domus_stack *stack, void *self, const void *payloa
     return domus_waiters_keep(stack, &((struct board *)self)->waiters, *(const uint64_t *)payload);
 }
 
-static void release_nothing_of_news(void *payload)
+static void release_that_does_nothing(void *payload)
 {
 }
 
@@ -47,7 +47,7 @@ static void release_nothing_of_news(void *payload)
 static int tell_news_to_waiting_askers(domus_stack *stack, void *self, const void *payload)
 {
     static const domus_type owning = {
-        .name = "owning", .size = sizeof(uint64_t), .release = release_nothing_of_news};
+        .name = "owning", .size = sizeof(uint64_t), .release = release_that_does_nothing};
     static const domus_type large = {.name = "large", .size = DOMUS_PAYLOAD_MAX + 1};
     domus_waiters *waiters = &((struct board *)self)->waiters;
     uint32_t count = waiters->count;

@@ -179,7 +179,7 @@ static inline bool domt_cgroup_try_to_make_in_version(domt_cgroup *cgroup, int v
 
 /* Make a cgroup that may use `limit` bytes of memory. Returns false if no such cgroup can be made;
  * cgroup->why then has the reason. */
-static inline bool domt_cgroup_make_with_memory(domt_cgroup *cgroup, uint64_t limit)
+static inline bool domt_cgroup_make_with_memory_limit(domt_cgroup *cgroup, uint64_t limit)
 {
     char text[32];
     const domt_cgroup_setting first[] = {{"memory.limit_in_bytes", text}, {NULL, NULL}};

@@ -36,7 +36,7 @@ static int decode_stuffed_bytes(domus_wire *wire, void *state_, const char *byte
     return error != 0 ? error : (int)used;
 }
 
-static int check_end_of_stuffed_bytes(domus_wire *wire, void *state_, size_t left)
+static int check_stuffed_bytes_are_whole_at_end(domus_wire *wire, void *state_, size_t left)
 {
     const stuff_state *state = state_;
 
@@ -59,7 +59,7 @@ const domus_stage domt_stuff_stage = {
     .name = "stuff",
     .state_size = sizeof(stuff_state),
     .decode = decode_stuffed_bytes,
-    .end = check_end_of_stuffed_bytes,
+    .end = check_stuffed_bytes_are_whole_at_end,
     .wrap = wrap_with_byte_stuffing,
 };
 

@@ -40,7 +40,7 @@ static void enter_cgroup_of_service(void)
 
 static void set_up_cgroup_and_service(void)
 {
-    in_cgroup = !DOMT_SANITIZED && domt_cgroup_make_with_memory(&cgroup, LIMIT);
+    in_cgroup = !DOMT_SANITIZED && domt_cgroup_make_with_memory_limit(&cgroup, LIMIT);
     if (!in_cgroup)
         printf("without a cgroup: %s\n", cgroup.why);
     ck_assert(domt_raise_descriptor_limit(DEAF + 100));

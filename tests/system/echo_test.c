@@ -313,7 +313,8 @@ DOMT_TEST(many_guests_hear_every_line_in_order)
     for (int i = 0; i < GUESTS; i++)
         send_line(fds[i], "/join garden\n/join nowhere\n");
     for (int i = 0; i < GUESTS; i++)
-        /* the error of the second join comes when the first join is done */
+        /* "no such room" answers the second join, so the first one, of the room garden, is done by
+         * then */
         expect_received_bytes(fds[i], "no such room\n");
     for (int number = 0; number < LINES; number++) {
         snprintf(line, sizeof line, "line %d\n", number);

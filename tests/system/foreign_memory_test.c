@@ -130,7 +130,7 @@ static void check_old_and_new_clients(int early)
 
 DOMT_TEST(a_neighbour_that_fills_the_cgroup_stops_nothing)
 {
-    if (DOMT_SANITIZED || !domt_cgroup_make_with_memory(&cgroup, LIMIT)) {
+    if (DOMT_SANITIZED || !domt_cgroup_make_with_memory_limit(&cgroup, LIMIT)) {
         printf("skipped: no memory cgroup: %s\n", DOMT_SANITIZED ? "sanitized" : cgroup.why);
         return;
     }

@@ -12,7 +12,8 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
-/* A small receive buffer keeps few bytes in the kernel, so a flood is over soon. */
+/* Settings of the services under test. With small buffers few bytes stay in the kernel, so a flood
+ * is over soon. */
 #define SMALL                                                                                      \
     "--set", "channel.socket.receiveBuffer=16KiB", "--set", "channel.socket.sendBuffer=16KiB",     \
         "--set", "channel.sendHigh=64KiB", "--set", "channel.sendLow=16KiB", "--set",              \

@@ -299,8 +299,8 @@ DOMT_TEST(context_errors_name_file_and_reason)
     domt_pki_free_authority(&pki);
 }
 
-/* The file of an authority's certificate may be encrypted as a key may; that is unusual, but a file
- * may contain anything. */
+/* The file of an authority may be encrypted, as one of a key may: loading it fails with -EBADMSG,
+ * and nobody is asked for a password. */
 DOMT_TEST(encrypted_authority_is_refused_without_prompt)
 {
     static const char encrypted[] = "-----BEGIN CERTIFICATE-----\nProc-Type: 4,ENCRYPTED\n"

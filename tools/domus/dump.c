@@ -84,8 +84,8 @@ static uint64_t sum_numbers_in_line(part line)
     return all + number;
 }
 
-/* Read a line of the dump that tells what the actor waits for, and since when. Of several such
- * lines, the one with the longest wait is kept. */
+/* Read a line of the dump that tells what the actor waits for, and since when. If several lines
+ * tell that, the one with the longest wait is kept. */
 static void read_line_if_it_tells_of_longer_wait(part line, actor *to)
 {
     const char *since = find_text_in_line(line, ", since ");

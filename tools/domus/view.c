@@ -158,7 +158,7 @@ void view_list_filtered_behaviours_sorted(view *shown)
 
 /* --- lines ------------------------------------------------------------------------------------ */
 
-/* Write a number in short form: 999, 12.3k, 4.5M. */
+/* Write a number in short form: 999, 12k, 4.5M. */
 static void write_short_number(double value, char *ret_text, size_t size)
 {
     static const char units[] = " kMGTPE";

@@ -107,7 +107,7 @@ static uint64_t smaller_of_two_times(uint64_t one, uint64_t other)
 static uint64_t find_due_time_of_next_event(const domi_sim *sim)
 {
     uint64_t due_ns = smaller_of_two_times(domi_sim_store_next_due_time(sim),
-                                           domi_sim_due_time_of_broken_routes(sim));
+                                           domi_sim_due_time_of_next_route_event(sim));
 
     due_ns = smaller_of_two_times(due_ns, domi_sim_due_time_of_stale_check(sim));
     for (const domi_sim_connection *at = sim->connections; at != NULL; at = at->next)

@@ -96,7 +96,7 @@ void domi_sim_break_stale_routes(domi_sim *sim)
     }
 }
 
-uint64_t domi_sim_due_time_of_broken_routes(const domi_sim *sim)
+uint64_t domi_sim_due_time_of_next_route_event(const domi_sim *sim)
 {
     uint64_t due_ns = DOMI_SIM_NEVER;
 

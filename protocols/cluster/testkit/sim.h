@@ -421,9 +421,10 @@ void domi_sim_break_route(domi_sim *sim, uint32_t one, uint32_t other);
 void domi_sim_reconnect_route(domi_sim *sim, uint32_t one, uint32_t other);
 /* Returns whether two servers can reach each other over a route. */
 bool domi_sim_can_servers_reach_each_other(const domi_sim *sim, uint32_t one, uint32_t other);
-/* Break routes that were cut for too long; return the time at which the next route breaks. */
+/* Break routes that were cut for too long; return the time at which the next packet on a route is
+ * due or the next route breaks. */
 void domi_sim_break_stale_routes(domi_sim *sim);
-uint64_t domi_sim_due_time_of_broken_routes(const domi_sim *sim);
+uint64_t domi_sim_due_time_of_next_route_event(const domi_sim *sim);
 
 /* --- buckets (store.c, store_api.c, store_watch.c) -------------------------------------------- */
 

@@ -18,7 +18,7 @@ static bool can_server_reach_majority_of_servers(const domi_sim *sim, uint32_t s
     return sim->running[server] && 2 * reached > sim->options.servers;
 }
 
-static void end_leadership_of_store(domi_sim *sim)
+static void end_term_of_leading_server(domi_sim *sim)
 {
     domi_sim_store *store = &sim->store;
     const domi_sim_loss loss = {DOMUS_FATE_LOST_REQUEST, DOMUS_EVERY, "the leader has ended"};
@@ -39,7 +39,7 @@ void domi_sim_elect_leader_of_store(domi_sim *sim)
     if (store->leader != DOMUS_EVERY && can_server_reach_majority_of_servers(sim, store->leader))
         return;
     if (store->leader != DOMUS_EVERY)
-        end_leadership_of_store(sim);
+        end_term_of_leading_server(sim);
     if (store->ready_ns > sim->now_ns)
         return;
     for (uint32_t server = 0; server < sim->options.servers; server++)

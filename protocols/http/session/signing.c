@@ -71,7 +71,8 @@ int64_t domi_http_base64url_decode(void *to_, const char *text, size_t size)
 
 /* ---- mac --------------------------------------------------------------------------------------*/
 
-/* Makes MACs by nettle (signing.h). Bytes of a key that are left on the stack are wiped. */
+/* The functions of this section make MACs by the library nettle (signing.h), and wipe what they
+ * leave of a key on the stack. */
 
 static_assert(DOMI_HTTP_MAC_BYTES == SHA256_DIGEST_SIZE, "its size");
 

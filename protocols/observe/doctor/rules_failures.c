@@ -76,7 +76,7 @@ static bool judge_reset_channels(const domi_span *span, domi_finding *finding)
         domi_format_amount_as_word(rate).at);
 }
 
-static domi_word write_size_of_receive_buffer(uint64_t bytes)
+static domi_word format_receive_buffer_size_as_word(uint64_t bytes)
 {
     return bytes != 0 ? domi_format_bytes_as_word((double)bytes) : (domi_word){"the kernel's size"};
 }
@@ -111,7 +111,7 @@ static bool judge_refused_datagrams(const domi_span *span, domi_finding *finding
         "%s datagrams a second are lost in the kernel, at a receive buffer of %s, and %s are "
         "thrown away here, because they are too long or nobody reads them.",
         domi_format_amount_as_word(lost).at,
-        write_size_of_receive_buffer(span->after->settings.receive_buffer).at,
+        format_receive_buffer_size_as_word(span->after->settings.receive_buffer).at,
         domi_format_amount_as_word(dropped).at);
 }
 

@@ -59,8 +59,8 @@ static bool judge_full_mailboxes(const domi_span *span, domi_finding *finding)
         waiting != NULL ? " wait for longest" : "");
 }
 
-/* Advise a bound of a thread's messages four times as high, if all threads together may then use at
- * most half of the memory. */
+/* Advise a memory.threadMax four times as high, and at least 64 MiB, if that of all threads is at
+ * most half of the memory's limit, or no limit is known. */
 static void advise_more_messages_per_thread(const domi_look *look, domi_finding *finding)
 {
     uint64_t most = look->settings.thread_max, limit = look->memory.limit_bytes;

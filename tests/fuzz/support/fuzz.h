@@ -25,8 +25,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Check for a pipeline whose messages are packets that pieces of any size give the same messages,
  * and that these are decoded from their own encoding again. */
-void domt_fuzz_check_packets_of_pipeline(const domus_pipeline *pipeline, const uint8_t *bytes,
-                                         size_t size);
+void domt_fuzz_check_same_packets_in_pieces(const domus_pipeline *pipeline, const uint8_t *bytes,
+                                            size_t size);
 
 /* Returns a limit of size that a byte of an input chooses: the default, a small one, or the
  * largest. */

@@ -30,8 +30,8 @@ static void check_decoding_in_pieces(const domus_pipeline *pipeline, const uint8
     domt_decoded_clear(&decoded);
 }
 
-void domt_fuzz_check_packets_of_pipeline(const domus_pipeline *pipeline, const uint8_t *bytes,
-                                         size_t size)
+void domt_fuzz_check_same_packets_in_pieces(const domus_pipeline *pipeline, const uint8_t *bytes,
+                                            size_t size)
 {
     domt_decoded whole;
     domt_decoded encoded;

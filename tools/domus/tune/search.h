@@ -132,8 +132,8 @@ typedef struct tune_search {
  * duel. */
 size_t tune_plan_least_number_of_runs(const tune_plan *plan);
 
-/* Returns the number of runs that suffices for most loads: four rounds of each stage, and the
- * duel. */
+/* Returns the default of `runs_max`: four rounds of each stage, and the duel of the best candidate
+ * with today's values; most loads need no more. */
 size_t tune_plan_usual_number_of_runs(const tune_plan *plan);
 
 /* Returns the number of runs of a full sweep: TUNE_SWEEP rounds of all combinations. */
