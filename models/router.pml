@@ -9,7 +9,7 @@
  * first life that it sees; the owner; and a stranger that stops the router.
  *
  * Models: house/directory/router.c read_view_of_router, read_address_of_routee, has_router_still_lease, domi_router_stop; house/directory/router_make.c
- * open_router_under_lease, spawn_routees, give_back_stopped_routers_of_actor, take_free_or_new_router, domi_router_give_back_to_free_list, domi_router_stop_all_of_actor. Holds: a
+ * open_router_with_name_and_lease, spawn_routees, give_back_stopped_routers_of_actor, take_free_or_new_router, domi_router_give_back_to_free_list, domi_router_stop_all_of_actor. Holds: a
  * message goes to a routee of the lease that it was sent to, or fails; the memory is given back exactly once
  * for each life, and not while somebody still uses it; all routees are stopped (M10: a lease is used once).
  *
