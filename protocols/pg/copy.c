@@ -88,9 +88,18 @@ static void restart_idle_time_of_copy(domus_stack *stack, domi_pg_pool *pool,
     domi_pg_set_timer_of_pool_for_time(stack, pool, connection->idle_ns);
 }
 
+/* Give the query whose copy waits for the server the pool's time-out from now on. */
+static void limit_time_of_first_query(domus_stack *stack, domi_pg_pool *pool,
+                                      domi_pg_connection *connection)
+{
+    domi_pg_query *query = connection->line.first;
+
+    query->until_ns = domus_now_ns(stack) + pool->settings.options.timeout_ns;
+    domi_pg_set_timer_of_pool_for_time(stack, pool, query->until_ns);
+}
+
 int domi_pg_send_bytes_of_copy_in(domus_stack *stack, void *self, const void *payload)
 {
-    static const domus_sql_result taken;
     const domus_pg_write *write = payload;
     domi_pg_pool *pool = self;
     domi_pg_connection *connection = find_connection_of_copy(pool, write->copy.number);
@@ -101,24 +110,25 @@ int domi_pg_send_bytes_of_copy_in(domus_stack *stack, void *self, const void *pa
         return -EBUSY;
     if (write->bytes.size > DOMUS_PG_WRITE_MAX)
         return -EMSGSIZE;
+    /* Kept before libpq has the bytes, because a writer that hears of an error may repeat them. */
+    int error = domus_keep_working(stack, &connection->reader);
+    if (error != 0)
+        return error;
+    connection->has_reader = true;
     int done =
         PQputCopyData(connection->pg, domus_slice_data(write->bytes), (int)write->bytes.size);
-    if (done == 0)
-        return -ENOMEM;
-    if (done < 0) {
+    if (done == 0) {
+        connection->has_reader = false;
+        (void)domus_kept_fail(stack, connection->reader, -ENOMEM);
+    } else if (done < 0) {
         domi_pg_lose_connection(stack, pool, connection, PQerrorMessage(connection->pg));
-        return -EPIPE;
+    } else if (domi_pg_flush_and_watch_for_rest(stack, pool, connection)) {
+        restart_idle_time_of_copy(stack, pool, connection);
+        domi_pg_answer_writer_of_sent_bytes(stack, connection);
+        if (connection->has_reader)
+            limit_time_of_first_query(stack, pool, connection);
     }
-    if (!domi_pg_flush_and_watch_for_rest(stack, pool, connection))
-        return -EPIPE;
-    restart_idle_time_of_copy(stack, pool, connection);
-    if (!connection->wants_out)
-        return domus_reply(stack, &domus_sql_result_type, &taken);
-    int error = domus_keep_working(stack, &connection->reader);
-    connection->has_reader = error == 0;
-    connection->line.first->until_ns = domus_now_ns(stack) + pool->settings.options.timeout_ns;
-    domi_pg_set_timer_of_pool_for_time(stack, pool, connection->line.first->until_ns);
-    return error;
+    return 0;
 }
 
 void domi_pg_answer_writer_of_sent_bytes(domus_stack *stack, domi_pg_connection *connection)

@@ -382,4 +382,51 @@ DOMT_TEST(refused_copy_fails_its_transaction)
     stop_server_and_user();
 }
 
+/* Asks are handled before notices, so an ask that was answered has let the notice before it be
+ * handled, too, when the next ask comes. */
+static void let_pool_handle_notice(void)
+{
+    (void)domt_pg_read_database_status(&user);
+}
+
+/* A statement that comes as a notice cannot be answered, so none is made of it. A user who counts
+ * on it must not get a commit without it. */
+DOMT_TEST(statement_that_cannot_be_begun_fails_its_transaction)
+{
+    static const domus_type *const types[] = {&domus_sql_query_type, &domus_pg_copy_in_type};
+
+    start_server_with_table(NULL);
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        domus_sql sql = domt_pg_begin_transaction(&user);
+        domus_sql_request request;
+        ck_assert_int_eq(domus_sql_request_make(sql, NULL, "COPY t FROM STDIN", NULL, 0, &request),
+                         0);
+        ck_assert_int_eq(domus_outsider_notice(user.outsider, sql.at, types[i], &request), 0);
+        let_pool_handle_notice();
+        domt_pg_answer answer = domt_pg_end_transaction(&user, sql, true);
+        ck_assert_int_eq(answer.error, -EINVAL);
+        domt_pg_free_answer(&answer);
+    }
+    stop_server_and_user();
+}
+
+/* A write that comes as a notice is refused before the server gets its bytes. */
+DOMT_TEST(write_of_copy_that_is_no_ask_sends_nothing)
+{
+    start_server_with_table(NULL);
+    domus_sql_cursor copy = open_copy_into_table(&user, user.sql);
+    domus_pg_write write = {.copy = copy};
+    ck_assert_int_eq(domus_slice_copy("1\n", 2, &write.bytes), 0);
+    ck_assert_int_eq(
+        domus_outsider_notice(user.outsider, copy.at, &domus_pg_copy_write_type, &write), 0);
+    let_pool_handle_notice();
+    ck_assert_int_eq(write_bytes_as_user(&user, copy, "2\n", 2), 0);
+    domt_pg_answer answer = domt_pg_ask_and_wait(&user, copy.at, &domus_pg_copy_end_type, &copy, 0);
+    ck_assert_int_eq(answer.error, 0);
+    ck_assert_uint_eq(answer.as.result.affected, 1);
+    domt_pg_free_answer(&answer);
+    ck_assert_int_eq(domt_pg_run_text_for_number(&user, user.sql, "SELECT number FROM t"), 2);
+    stop_server_and_user();
+}
+
 DOMT_SUITE(120)
