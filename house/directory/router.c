@@ -40,8 +40,8 @@ static bool has_router_still_lease(const domi_router *router, uint32_t lease)
 
 static bool read_view_of_router(domi_router *router, uint32_t lease, view *ret_view)
 {
-    /* acquire: pairs with the releases in open_router_under_lease(). An address that came by a
-     * message brings the router's fields of its lease with it. */
+    /* acquire: pairs with the releases in open_router_with_name_and_lease(). An address that came
+     * by a message brings the router's fields of its lease with it. */
     *ret_view = (view){
         .router = router,
         .lease = lease,
@@ -80,9 +80,10 @@ static uint32_t get_next_routing_count_of_thread(const domi_manager *manager, co
     return now->router->turns[manager->index].next++ + manager->index;
 }
 
-/* Returns the index of a routee on the sender's own thread; if none lives there, always the same
- * index. With DOMUS_ROUTE_NEAR the routees are spread over the threads in turn: thread 1 of 4 has
- * the routees 1, 5, 9 and so on. */
+/* Returns the index of a routee on the sender's own thread; a thread on which none lives always
+ * gets the same index, and a manager that is no thread's gets all in turn. With DOMUS_ROUTE_NEAR
+ * the routees are spread over the threads in turn: thread 1 of 4 has the routees 1, 5, 9 and so
+ * on. */
 static uint32_t pick_routee_on_own_thread(const domi_manager *manager, const view *now)
 {
     uint32_t threads = manager->threads;
@@ -257,8 +258,8 @@ stop_router_with_borrowed_routees(domi_manager *manager, const view *now, domi_n
     return error;
 }
 
-/* Put a copy of the message to each routee of the router. Returns the first error other than
- * -ESTALE, because a routee that has ended needs no copy. */
+/* Put a copy of the message to each routee of the router; one that has ended needs no copy. Returns
+ * 0; -ESTALE when the router, or each routee, has ended; else the first error of another kind. */
 static int put_to_all_routees(domi_manager *manager, const view *now, domi_node *node)
 {
     const domi_envelope *message = (domi_envelope *)(void *)node;
@@ -323,7 +324,7 @@ int domi_router_stop(domi_manager *manager, domus_address address)
     uint64_t life = (uint64_t)address.lease << 32;
     uint64_t closed = (uint64_t)(address.lease + 1) << 32 | DOMI_LIFE_CLOSED;
 
-    /* acquire: pairs with the release in open_router_under_lease(). */
+    /* acquire: pairs with the release in open_router_with_name_and_lease(). */
     if (!atomic_compare_exchange_strong_explicit(&router->face.life, &life,
                                                  closed | DOMI_ROUTER_STOPPING,
                                                  memory_order_acquire, memory_order_relaxed))

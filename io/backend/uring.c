@@ -55,7 +55,7 @@ enter_uring_by_system_call(domi_uring *ring, unsigned submit, uint32_t min_compl
  * errno the ring has failed. EBADR says that completions were lost for lack of memory, and nobody
  * can tell which ones; others (EBADF, EFAULT, ENXIO and the like) say that the ring is gone or is
  * no ring. */
-static int get_real_error_of_enter_result(domi_uring *ring, int result)
+static int judge_enter_result_and_record_failure(domi_uring *ring, int result)
 {
     if (result >= 0 || result == -ETIME || result == -EINTR)
         return 0;
@@ -73,7 +73,7 @@ static int uring_enter_ring(void *ring_, uint32_t min_complete, uint64_t timeout
     if (domi_direct_sends_has_completions(&ring->direct))
         min_complete = 0;
     domi_direct_sends_show_completions(&ring->direct);
-    return get_real_error_of_enter_result(
+    return judge_enter_result_and_record_failure(
         ring, enter_uring_by_system_call(ring, show_queued_entries_to_kernel(&ring->uring),
                                          min_complete, timeout_ns));
 }
@@ -149,12 +149,12 @@ static int make_room_in_submission_queue(domi_uring *ring, bool wait)
     int result = 0;
 
     if (wait)
-        result = get_real_error_of_enter_result(
+        result = judge_enter_result_and_record_failure(
             ring, enter_uring_by_system_call(ring, 0, 1, ENTRY_WAIT_NS));
     if (result != 0 && ring->failed == 0)
         (void)poll(NULL, 0, ENTRY_WAIT_MS);
     if (ring->failed == 0)
-        result = get_real_error_of_enter_result(
+        result = judge_enter_result_and_record_failure(
             ring,
             enter_uring_by_system_call(ring, show_queued_entries_to_kernel(&ring->uring), 0, 0));
     return result;

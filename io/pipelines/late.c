@@ -143,7 +143,7 @@ bool domi_pipe_answer_late_peer(domus_channel *channel)
     return domi_pipe_answer_late_message_and_close(pipe);
 }
 
-bool domi_pipe_is_body_awaited_in_drain(domus_channel *channel)
+bool domi_pipe_check_body_awaited_in_drain(domus_channel *channel)
 {
     domi_pipe *pipe = channel->pipe;
 

@@ -31,7 +31,7 @@ static inline bool domi_pipe_is_body_awaited(const domi_pipe *pipe)
 /* Implement domi_pipe_ways.await_body. When all bytes that had come before the drain were decoded,
  * no later body is awaited: the end of each body may come together with the begin of the next
  * one. */
-bool domi_pipe_is_body_awaited_in_drain(domus_channel *channel);
+bool domi_pipe_check_body_awaited_in_drain(domus_channel *channel);
 
 /* Begin the body of `message`, which was just decoded and whose body comes in pieces. A request
  * that a drain does not await (seen_all) is dropped instead, and the channel closes behind the

@@ -212,7 +212,7 @@ static void drop_expired_asks(domi_manager *manager, domi_pipe *pipe)
     }
 }
 
-/* True if no waiting ask goes first, or, with `holds_asks`, if the channel itself asks. */
+/* With `holds_asks`, true only if the channel itself asks; otherwise true if no ask waits. */
 static bool may_ask_go_before_waiting_ones(const domi_pipe *pipe, const domi_envelope *ask)
 {
     if (DOMI_UNLIKELY(pipe->wire->pipeline->holds_asks))

@@ -66,7 +66,7 @@ const domi_pipe_ways domi_ways_of_pipes = {.write = write_bytes_of_actor,
                                            .is_late = domi_pipe_is_message_late,
                                            .answer_late = domi_pipe_answer_late_peer,
                                            .cancel_kept = cancel_kept_asks_of_peer,
-                                           .await_body = domi_pipe_is_body_awaited_in_drain};
+                                           .await_body = domi_pipe_check_body_awaited_in_drain};
 
 int domus_channel_send(domus_stack *stack, domus_channel *channel, const domus_type *type,
                        const void *payload)

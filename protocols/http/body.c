@@ -171,8 +171,8 @@ static int read_framing_byte_around_chunks(domi_http_body *body,
 }
 
 /* Take bytes of a body, which begin at `at`. Returns how many bytes up to their end were used. */
-static int count_available_bytes_of_body(domi_http_body *body, size_t at, size_t size,
-                                         domi_http_part *ret_part)
+static int take_available_bytes_of_body(domi_http_body *body, size_t at, size_t size,
+                                        domi_http_part *ret_part)
 {
     size_t part = size - at < body->left ? size - at : (size_t)body->left;
 
@@ -203,7 +203,7 @@ static int decode_part_of_chunked_body(domi_http_body *body, const domi_http_bod
 
     while (at < size) {
         if (body->phase == DATA) {
-            int used = count_available_bytes_of_body(body, at, size, ret_part);
+            int used = take_available_bytes_of_body(body, at, size, ret_part);
             if (body->left == 0)
                 body->phase = DATA_CR;
             return used;
@@ -231,7 +231,7 @@ int domi_http_decode_part_of_body(domi_http_body *body, const domi_http_body_lim
     }
     if (body->framing == DOMI_HTTP_TUNNEL)
         body->left = size;
-    int used = count_available_bytes_of_body(body, 0, size, ret_part);
+    int used = take_available_bytes_of_body(body, 0, size, ret_part);
     ret_part->done = body->left == 0 && body->framing == DOMI_HTTP_COUNTED;
     return used;
 }

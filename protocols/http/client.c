@@ -13,7 +13,7 @@ static int refuse_response_of_server(domi_http_state *state)
 /* Handle an interim response (1xx): 100 lets the body of the only request leave that waits for it,
  * and any other one is ignored. A response that tells of a body or of the connection's end is
  * wrong. A peer that sends too many of them is refused, because it might never answer. */
-static int ignore_or_refuse_interim_response(domus_wire *wire, domi_http_state *state)
+static int send_body_at_100_or_ignore_interim(domus_wire *wire, domi_http_state *state)
 {
     const uint32_t wrong = DOMI_HTTP_HAS_LENGTH | DOMI_HTTP_HAS_CODING | DOMI_HTTP_CLOSE;
 
@@ -42,7 +42,7 @@ int domi_http_decide_body_of_response(domus_wire *wire, domi_http_state *state)
             head->minor == 0)
             return refuse_response_of_server(state);
     } else if (head->code < 200) {
-        return ignore_or_refuse_interim_response(wire, state);
+        return send_body_at_100_or_ignore_interim(wire, state);
     }
     if (head->code == 204 && ((head->flags & DOMI_HTTP_HAS_CODING) != 0 || head->length != 0))
         return refuse_response_of_server(state);

@@ -101,6 +101,6 @@ int domi_http_deflate_whole_body(domi_http_deflater *deflater, const char *bytes
  * announced. */
 void domi_http_deflater_expect_length(domi_http_deflater *deflater, uint64_t length);
 bool domi_http_deflater_count_body_bytes(domi_http_deflater *deflater, uint32_t size);
-bool domi_http_deflater_has_announced_length(const domi_http_deflater *deflater);
+bool domi_http_deflater_is_announced_length_reached(const domi_http_deflater *deflater);
 
 #endif

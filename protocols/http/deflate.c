@@ -209,7 +209,7 @@ bool domi_http_deflater_count_body_bytes(domi_http_deflater *deflater, uint32_t 
     return true;
 }
 
-bool domi_http_deflater_has_announced_length(const domi_http_deflater *deflater)
+bool domi_http_deflater_is_announced_length_reached(const domi_http_deflater *deflater)
 {
     return !deflater->is_counted || deflater->left == 0;
 }

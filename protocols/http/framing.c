@@ -175,7 +175,7 @@ int domi_http_read_field_of_head(domi_http_head *head, const char *bytes, const 
 
 /* Check a request's head as a whole: its host, that a TRACE has no body, and that it expects
  * nothing but 100 Continue. */
-static int check_host_and_version_of_request(domi_http_head *head, const char *bytes)
+static int check_host_trace_and_expect_of_request(domi_http_head *head, const char *bytes)
 {
     bool has_host = (head->flags & DOMI_HTTP_HAS_HOST) != 0;
 
@@ -201,5 +201,6 @@ int domi_http_check_head_as_a_whole(domi_http_head *head, const char *bytes)
     }
     if (has_coding && (has_length || head->minor == 0))
         return domi_http_refuse_head(head, 400);
-    return head->kind == DOMI_HTTP_REQUEST ? check_host_and_version_of_request(head, bytes) : 0;
+    return head->kind == DOMI_HTTP_REQUEST ? check_host_trace_and_expect_of_request(head, bytes)
+                                           : 0;
 }

@@ -64,7 +64,7 @@ static int end_compressed_stream(domus_wire *wire, uint64_t *stream)
 {
     domi_http_deflater *deflater = deflater_in_word_of_stream(stream);
 
-    if (!domi_http_deflater_has_announced_length(deflater))
+    if (!domi_http_deflater_is_announced_length_reached(deflater))
         return -EINVAL;
     int error = append_compressed_bytes(wire, deflater, (domus_slice){NULL, 0, 0}, true);
     if (error != 0)

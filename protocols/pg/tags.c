@@ -8,7 +8,7 @@
 
 /* Returns whether the text of a statement has "AND CHAIN", with spaces or comments between the
  * words. */
-static bool has_statement_and_chain(const char *text)
+static bool does_statement_have_and_chain(const char *text)
 {
     for (; (text = strcasestr(text, "AND")) != NULL; text += 3) {
         const char *next = domus_sql_skip_blanks(text + 3);
@@ -28,8 +28,8 @@ void domi_pg_record_tag_of_done_command(domi_pg_query *query, const char *tag)
     if (query->command != NULL || query->job >= DOMI_PG_LISTEN)
         return;
     /* The server also answers ROLLBACK TO, which ends no transaction, with the tag ROLLBACK. */
-    query->has_ended |=
-        strcmp(tag, "COMMIT") == 0 || strcmp(tag, "PREPARE TRANSACTION") == 0 ||
-        (was_rollback && query->is_begin) ||
-        (query->is_rollback && has_statement_and_chain(domus_sql_request_text(&query->request)));
+    query->has_ended |= strcmp(tag, "COMMIT") == 0 || strcmp(tag, "PREPARE TRANSACTION") == 0 ||
+                        (was_rollback && query->is_begin) ||
+                        (query->is_rollback &&
+                         does_statement_have_and_chain(domus_sql_request_text(&query->request)));
 }

@@ -216,7 +216,7 @@ void domi_sqlite_begin_ticks_if_needed(domus_stack *stack, domi_sqlite_database 
 
 /* Returns whether an unused connection may be closed: a database in memory would be lost by
  * that. */
-bool domi_sqlite_has_more_than_least_open(const domi_sqlite_database *database);
+bool domi_sqlite_may_unused_connection_be_closed(const domi_sqlite_database *database);
 
 /* --- watch.c ---------------------------------------------------------------------------------- */
 

@@ -18,7 +18,7 @@ static uint32_t count_open_connections(const domi_sqlite_database *database)
     return open;
 }
 
-bool domi_sqlite_has_more_than_least_open(const domi_sqlite_database *database)
+bool domi_sqlite_may_unused_connection_be_closed(const domi_sqlite_database *database)
 {
     return !database->place.is_memory &&
            count_open_connections(database) > database->settings.options.connections_min;
@@ -39,7 +39,7 @@ void domi_sqlite_begin_ticks_if_needed(domus_stack *stack, domi_sqlite_database 
     uint64_t time_ns = options->transaction_idle_ns;
 
     if (database->is_ticking ||
-        (!is_any_slot_held(database) && !domi_sqlite_has_more_than_least_open(database)))
+        (!is_any_slot_held(database) && !domi_sqlite_may_unused_connection_be_closed(database)))
         return;
     if (options->idle_ns < time_ns)
         time_ns = options->idle_ns;

@@ -25,7 +25,7 @@ static void end_unused_rows_and_connection(domus_stack *stack, domi_sqlite_datab
         domi_sqlite_plan_rollback_of_transaction(stack, database, slot);
     else if (slot->is_open && !slot->is_idle && slot->transaction == 0 && slot->cursors == NULL &&
              was_unused_for_time(now_ns, slot->used_ns, options->idle_ns) &&
-             domi_sqlite_has_more_than_least_open(database))
+             domi_sqlite_may_unused_connection_be_closed(database))
         slot->is_idle = true;
 }
 

@@ -12,7 +12,7 @@ static _Thread_local char own_address;
 
 /* Remove one owner of a context's files. The last one frees the files. The caller does not hold the
  * lock. */
-static void free_files_of_last_owner(domus_tls *tls, domi_tls_files *files)
+static void remove_owner_and_free_files_if_last(domus_tls *tls, domi_tls_files *files)
 {
     if (files == NULL)
         return;
@@ -99,7 +99,7 @@ int domus_tls_reload(domus_tls *tls, char *error, size_t error_size)
         tls->files = files;
     }
     (void)CRYPTO_THREAD_unlock(tls->lock);
-    free_files_of_last_owner(tls, unused);
+    remove_owner_and_free_files_if_last(tls, unused);
     return 0;
 }
 
@@ -116,10 +116,10 @@ void domus_tls_free(domus_tls *tls)
         tls->shards = shard->next;
         domi_tls_free_contexts_of_shard(shard);
         BIO_free(shard->bio);
-        free_files_of_last_owner(tls, shard->files);
+        remove_owner_and_free_files_if_last(tls, shard->files);
         OPENSSL_free(shard);
     }
-    free_files_of_last_owner(tls, tls->files);
+    remove_owner_and_free_files_if_last(tls, tls->files);
     domi_tls_tickets_remove_owner(tls->tickets);
     CRYPTO_THREAD_lock_free(tls->lock);
     domi_tls_settings_clear(&tls->settings);
@@ -172,11 +172,11 @@ static int renew_contexts_of_shard(domus_tls *tls, domi_tls_shard *shard, domi_t
     int error = domi_tls_make_contexts_of_shard(&made, &silent);
 
     if (error != 0) {
-        free_files_of_last_owner(tls, files);
+        remove_owner_and_free_files_if_last(tls, files);
         return shard->files != NULL ? 0 : error;
     }
     domi_tls_replace_contexts_of_shard(shard, &made);
-    free_files_of_last_owner(tls, shard->files);
+    remove_owner_and_free_files_if_last(tls, shard->files);
     shard->files = files;
     return 0;
 }
@@ -194,7 +194,7 @@ int domi_tls_get_openssl_context(domus_tls *tls, SSL_CTX **ret_context)
     if (shard == NULL)
         shard = add_shard_of_thread(tls);
     if (shard == NULL) {
-        free_files_of_last_owner(tls, files);
+        remove_owner_and_free_files_if_last(tls, files);
         return -ENOMEM;
     }
     int error = files != NULL ? renew_contexts_of_shard(tls, shard, files) : 0;

@@ -26,7 +26,7 @@ void domi_thread_wake_by_eventfd(domi_manager *manager)
 /* Count whether a sleep has ended for a reason. `put`: other threads had put something for the
  * thread when it ended. If no reason is found, the completions of the next reap decide, in
  * domi_thread_count_empty_wakeup(). */
-static void count_if_sleep_ended_for_reason(domi_thread *thread, uint32_t word, bool put,
+static void record_whether_sleep_had_reason(domi_thread *thread, uint32_t word, bool put,
                                             uint64_t until_ns)
 {
     bool found = put || (word == DOMI_PARK_NOTIFIED && domi_manager_has_work(&thread->manager)) ||
@@ -121,7 +121,7 @@ void domi_thread_end_rest(domi_thread *thread, uint64_t until_ns)
     domi_thread_decide_whether_to_stand_in(thread, asleep_ns);
     if (thread->config->scheduler.idle.spin_ns != 0)
         domi_thread_adapt_spin_time(thread);
-    count_if_sleep_ended_for_reason(thread, word, put, until_ns);
+    record_whether_sleep_had_reason(thread, word, put, until_ns);
 }
 
 /* True if there is anything to do before the thread may rest. With a backend whose sends need no

@@ -151,8 +151,8 @@ __attribute__((noinline)) static uint32_t run_house_and_measure(domi_manager *ma
 
     domi_flows_note_state_before_run(observer->flows, house, &flowing);
     uint32_t handled = domi_house_run_and_settle(manager, house);
-    if (is_waiter && domi_wait_was_message_handled_in_run(&observer->waiting, manager, lease, tally,
-                                                          handled, begin_ns, &waited_ns))
+    if (is_waiter && domi_wait_count_if_message_was_handled(&observer->waiting, manager, lease,
+                                                            tally, handled, begin_ns, &waited_ns))
         add_wait_to_histogram(observer, manager, waited_ns);
     bool has_flow =
         domi_flows_record_after_run(observer->flows, manager, house, &flowing, begin_ns, is_due);

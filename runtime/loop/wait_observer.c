@@ -33,9 +33,9 @@ static void count_down_messages_ahead_of_followed(domi_waiter *waiter, uint32_t 
         waiter->ahead = house->mail;
 }
 
-bool domi_wait_was_message_handled_in_run(domi_wait_observer *observer, domi_manager *manager,
-                                          uint32_t lease, uint32_t tally, uint32_t handled,
-                                          uint64_t begin_ns, uint64_t *ret_ns)
+bool domi_wait_count_if_message_was_handled(domi_wait_observer *observer, domi_manager *manager,
+                                            uint32_t lease, uint32_t tally, uint32_t handled,
+                                            uint64_t begin_ns, uint64_t *ret_ns)
 {
     domi_waiter *waiter = &observer->waiter;
 
@@ -87,8 +87,8 @@ static uint32_t run_house_and_measure_followed_message(domi_wait_observer *obser
     uint64_t waited_ns;
 
     uint32_t handled = domi_house_run_and_settle(manager, house);
-    if (domi_wait_was_message_handled_in_run(observer, manager, lease, tally, handled, begin_ns,
-                                             &waited_ns))
+    if (domi_wait_count_if_message_was_handled(observer, manager, lease, tally, handled, begin_ns,
+                                               &waited_ns))
         observer->is_done = true;
     return handled;
 }

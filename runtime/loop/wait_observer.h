@@ -55,9 +55,9 @@ void domi_wait_follow_newest_message(domi_wait_observer *observer, const domi_ma
 /* Look after a run at the house of the followed message. The run began at `begin_ns`, the actor
  * had this lease and this number of a behaviour, and `handled` messages were handled. Returns
  * true if the followed message was among these; then `*ret_ns` is how long it had waited. */
-bool domi_wait_was_message_handled_in_run(domi_wait_observer *observer, domi_manager *manager,
-                                          uint32_t lease, uint32_t tally, uint32_t handled,
-                                          uint64_t begin_ns, uint64_t *ret_ns);
+bool domi_wait_count_if_message_was_handled(domi_wait_observer *observer, domi_manager *manager,
+                                            uint32_t lease, uint32_t tally, uint32_t handled,
+                                            uint64_t begin_ns, uint64_t *ret_ns);
 
 /* Stop following the message if its house may never run on this thread again. */
 void domi_wait_stop_following_lost_message(domi_wait_observer *observer);

@@ -326,7 +326,7 @@ static void park_home_without_belts(void *unused)
     stage.saw = domi_manager_has_work(stage.home);
 }
 
-static uint32_t have_put_and_park_both_missed(void *unused)
+static uint32_t judge_and_reset_put_and_park(void *unused)
 {
     bool missed = !stage.saw && stage.world.wakes[0] == stage.wakes;
 
@@ -339,7 +339,7 @@ static uint32_t have_put_and_park_both_missed(void *unused)
 DOMT_TEST(thread_that_parks_and_sender_never_both_miss)
 {
     const contest duel = {
-        {park_home_without_belts, send_number_as_sender}, have_put_and_park_both_missed, NULL};
+        {park_home_without_belts, send_number_as_sender}, judge_and_reset_put_and_park, NULL};
 
     open_world_of_duel(1, 1);
     ck_assert_uint_eq(count_misses_of_duel("park, put", &duel), 0);
@@ -425,7 +425,7 @@ static void put_number_on_belt(void *unused)
     put_number_by_belt_or_inbox(true);
 }
 
-static uint32_t have_belt_and_park_both_missed(void *unused)
+static uint32_t judge_and_reset_belt_and_park(void *unused)
 {
     uint64_t taken = domi_belts_take_some_messages(stage.home);
     /* The receiver's last look has put the message that it found into the mailbox. */
@@ -441,8 +441,7 @@ static uint32_t have_belt_and_park_both_missed(void *unused)
 
 DOMT_TEST(receiver_that_parks_and_sender_that_looks_never_both_miss)
 {
-    const contest duel = {
-        {park_receiver, put_number_on_belt}, have_belt_and_park_both_missed, NULL};
+    const contest duel = {{park_receiver, put_number_on_belt}, judge_and_reset_belt_and_park, NULL};
 
     open_world_of_duel(2, 1);
     put_number_before_round();

@@ -15,7 +15,7 @@ void domi_websocket_free_gathered_bytes(domi_websocket_state *state)
 
 /* Returns 0 if a frame of this length keeps the message within its limits; otherwise a negative
  * errno. */
-static int does_frame_exceed_limits_of_message(domi_websocket_state *state, uint64_t length)
+static int count_frame_and_check_limits_of_message(domi_websocket_state *state, uint64_t length)
 {
     const domus_websocket_options *options = state->options;
     uint32_t message_max = options->message_max != 0 ? options->message_max : MESSAGE_DEFAULT;
@@ -120,7 +120,7 @@ int domi_websocket_begin_message_frame(domus_wire *wire, domi_websocket_state *s
         state->text = (domi_utf8){0};
         state->fragments = 0;
     }
-    int error = does_frame_exceed_limits_of_message(state, head->length);
+    int error = count_frame_and_check_limits_of_message(state, head->length);
     if (error != 0)
         return error;
     bytes += head->size;

@@ -147,8 +147,8 @@ static void record_ratio_of_rival_to_base(tune_search *search, tune_rival *rival
 }
 
 /* Returns whether a rival is given up: it breaks a bound that the best rival keeps, each of its
- * rounds was worse than the best rival by more than the noise, or the first round of a stage with
- * many rivals is over. */
+ * rounds was worse than the best rival by more than the noise, the first round of a stage with many
+ * rivals is over, or both break a bound and two rounds are over. */
 static bool is_rival_beaten(const tune_search *search, const tune_rival *rival,
                             const tune_rival *best)
 {
