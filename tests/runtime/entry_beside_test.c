@@ -174,4 +174,87 @@ DOMT_TEST(processes_are_spawned_beside_a_stop)
     ck_assert_uint_eq(atomic_load(&cancels), atomic_load(&closes));
     domus_system_free(system_);
 }
+/* --- a process between the last events and the stop of actors ----------------------------------
+ */
+
+static domus_address occupier;
+static _Atomic bool is_spawned;
+
+/* A process that begins slowly, and joins the list of processes only then. */
+static domus_process late_process;
+
+/* On the thread of the occupier: spawn a process there, and hold the thread for so long that the
+ * system has closed spawning before the process is mounted. */
+static int spawn_process_and_occupy_thread(domus_stack *stack, void *self, const void *payload)
+{
+    domus_address address;
+
+    ck_assert_int_eq(domus_process_spawn(stack, &late_process, NULL, NULL, NULL, NULL, &address),
+                     0);
+    atomic_store(&is_spawned, true);
+    domt_pause_ns(100 * DOMT_MS);
+    return 0;
+}
+
+static const domus_behaviour occupying = {
+    .name = "occupier",
+    .kind = DOMUS_STATE,
+    .on = (const domus_on[]){{&domt_number_type, spawn_process_and_occupy_thread, 0}, {0}}};
+
+/* At the last event of this process, let the occupier spawn another one. */
+static int let_occupier_spawn_and_end(domus_stack *stack, void *self,
+                                      const domus_process_event *events, uint32_t count,
+                                      domus_process_output *out)
+{
+    static const uint32_t nothing;
+
+    if (count == 0)
+        return 0;
+    ck_assert_int_eq(domus_notice(stack, occupier, &domt_number_type, &nothing), 0);
+    while (!atomic_load(&is_spawned))
+        domt_pause_ns(DOMT_MS);
+    return end_process_when_cancelled(stack, self, events, count, out);
+}
+
+DOMT_TEST(process_that_comes_behind_the_last_events_is_not_begun)
+{
+    const domus_process first = {
+        .name = "first", .step = let_occupier_spawn_and_end, .close = count_close_of_process};
+    const domus_entry entry = {.name = "first", .process = &first};
+    const domus_config config = domt_config_of_threads(2);
+    const domus_spawn_options there = {.placement = DOMUS_ON_THREAD, .thread = 0};
+    const domus_entry_options options = {.spawn = &there};
+    domus_address address;
+
+    late_process = waiting;
+    late_process.init = init_process_slowly;
+    start_system_with_entry(&entry, &config);
+    occupier = domt_spawn(system_, 1, &occupying, NULL);
+    ck_assert_int_eq(domus_outside_process_spawn(system_, "first", NULL, NULL, &options, &address),
+                     0);
+    ck_assert_int_eq(domus_system_stop(system_), 0);
+    ck_assert_uint_eq(atomic_load(&seen), 0);
+    ck_assert_uint_eq(atomic_load(&cancels), 1);
+    ck_assert_uint_eq(atomic_load(&closes), 1);
+    domus_system_free(system_);
+}
+
+/* The process was spawned before the stop, and is mounted only behind it, because its thread was
+ * occupied. */
+DOMT_TEST(process_that_waits_to_be_mounted_at_a_stop_is_told)
+{
+    static const uint32_t nothing;
+    const domus_config config = domt_config_of_threads(2);
+    const domus_entry entry = {.name = "wait", .process = &waiting};
+
+    late_process = waiting;
+    start_system_with_entry(&entry, &config);
+    occupier = domt_spawn(system_, 1, &occupying, NULL);
+    domt_send_notice(system_, occupier, &domt_number_type, &nothing);
+    DOMT_WAIT_FOR(10, atomic_load(&is_spawned));
+    ck_assert_int_eq(domus_system_stop(system_), 0);
+    ck_assert_uint_eq(atomic_load(&cancels), 1);
+    ck_assert_uint_eq(atomic_load(&closes), 1);
+    domus_system_free(system_);
+}
 DOMT_SUITE(60)
