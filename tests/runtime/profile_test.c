@@ -118,6 +118,42 @@ DOMT_TEST(each_phase_has_the_time_that_was_spent_in_it)
     domt_end_system(system);
 }
 
+#define CROWD 100
+
+static domus_address crowd[CROWD];
+
+/* Send each actor of the crowd a message that takes 0.1 ms of CPU. */
+static int send_to_whole_crowd(domus_stack *stack, void *self, const void *payload)
+{
+    const uint64_t time_ns = DOMT_MS / 10;
+
+    for (int i = 0; i < CROWD; i++)
+        ck_assert_int_eq(domus_notice(stack, crowd[i], &work_type, &time_ns), 0);
+    return 0;
+}
+
+/* One phase of state actors makes all of the crowd ready and handles it, so only the looks between
+ * its runs count who waits. */
+DOMT_TEST(ready_time_is_counted_at_each_look_of_a_phase)
+{
+    static const domus_type call_type = {.name = "call", .size = 0};
+    const domus_on rows[] = {
+        {&work_type, use_cpu_as_message_says, 0}, {&call_type, send_to_whole_crowd, 0}, {0}};
+    const domus_behaviour both = {.name = "both", .on = rows};
+    domus_config config = domt_config_of_threads(1);
+
+    config.scheduler.min_budget_ns = config.scheduler.min_budget_busy_ns = 1000 * DOMT_MS;
+    config.scheduler.max_budget_ns = 1000 * DOMT_MS;
+    atomic_store(&worked, 0);
+    domus_system *system = domt_start_system(&config);
+    for (int i = 0; i < CROWD; i++)
+        crowd[i] = domt_spawn(system, 0, &both, NULL);
+    domt_send_notice(system, crowd[0], &call_type, NULL);
+    DOMT_WAIT_FOR(20, atomic_load(&worked) == CROWD);
+    DOMT_WAIT_FOR(20, domt_profile_of_thread(system, 0).ready_ns >= 200 * DOMT_MS);
+    domt_end_system(system);
+}
+
 DOMT_TEST(level_off_measures_no_time_and_counts_all_the_same)
 {
     domus_config config = domt_config_of_threads(1);
