@@ -2,13 +2,17 @@
  * level of the profile that changes while the system runs. */
 #include "tests/runtime/running.h"
 #include "tests/runtime/traced.h"
+#include "tests/support/crowd.h"
 
+#include <domus/pipeline.h>
 #include <domus/profile.h>
 #include <domus/trace.h>
 
 #include <errno.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 #define US UINT64_C(1000)
 
@@ -346,6 +350,52 @@ DOMT_TEST(wrong_kind_or_thread_of_histogram_is_refused)
     for (int i = 0; i < DOMUS_HISTOGRAMS; i++)
         ck_assert_ptr_nonnull(domus_histogram_name((domus_histogram_kind)i));
     ck_assert_ptr_null(domus_histogram_name(DOMUS_HISTOGRAMS));
+    domt_end_system(system);
+}
+
+/* --- answers ---------------------------------------------------------------------------------- */
+
+static int answer_line_after_1_ms(domus_stack *stack, void *self, const void *payload)
+{
+    domus_packet answer = {0};
+    int error = domus_slice_copy("a", 1, &answer.bytes);
+
+    domt_pause_ns(DOMT_MS);
+    return error != 0 ? error : domus_reply(stack, &domus_packet_type, &answer);
+}
+
+DOMT_TEST(answers_of_a_pipeline_are_measured_one_after_the_other)
+{
+    enum { LINES = 50 };
+    const domus_pipeline_stage stages[] = {{&domus_line_stage, NULL}, {NULL, NULL}};
+    const domus_pipeline lines = {.stages = stages};
+    const domus_on_peer rows[] = {{.type = &domus_packet_type, .handle = answer_line_after_1_ms},
+                                  {.type = NULL}};
+    const domus_behaviour behaviour = {
+        .name = "liner", .kind = DOMUS_CHANNELS, .pipeline = &lines, .on_peer = rows};
+    domus_system *system = start_system(1, DOMUS_PROFILE_HISTOGRAMS);
+    char name[DOMUS_BEHAVIOUR_NAME_SIZE], got[8];
+    domus_histogram found;
+
+    ck_assert_int_eq(domus_system_answers(system, 1, 0, name, &found), -EINVAL);
+    ck_assert_int_eq(domus_system_answers(system, 0, 0, name, &found), -ENOENT);
+    uint64_t begin_ns = domt_now_ns();
+    int fd = domt_connect_to_port(domt_serve_channel_at_any_port(system, &behaviour).port);
+    for (int i = 0; i < LINES; i++) {
+        ck_assert_int_eq(send(fd, "a\n", 2, 0), 2);
+        ck_assert_int_eq(recv(fd, got, 2, MSG_WAITALL), 2);
+    }
+    uint64_t passed_ns = domt_now_ns() - begin_ns;
+    close(fd);
+    ck_assert_int_eq(domus_system_answers(system, 0, 0, name, &found), 0);
+    ck_assert_str_eq(name, "liner");
+    ck_assert_uint_ge(found.count, 10); /* of short runs not all are looked at */
+    ck_assert_uint_le(found.count, LINES);
+    /* each answer is measured from its own request on */
+    ck_assert_uint_le(found.sum_ns, passed_ns);
+    ck_assert_uint_ge(domus_histogram_quantile_ns(&found, 0), DOMT_MS / 2);
+    ck_assert_int_eq(domus_system_answers(system, 0, 1, name, &found), -ENOENT);
+    ck_assert_int_eq(domus_system_answers(system, 0, DOMUS_PIPELINES_MAX, name, &found), -ENOENT);
     domt_end_system(system);
 }
 

@@ -207,6 +207,10 @@ def listeners():
     assert (before["open"], before["refused"]) == (0, 0), before
     [rooms] = [row for row in profile()["listeners"] if row["name"] == "rooms"]
     assert (rooms["accepted"], rooms["closed"]) == (0, 0), rooms
+    host, number = rooms["listener"].split(":")
+    socket.create_connection((host, int(number))).close()
+    until(lambda: [row["closed"] for row in profile()["listeners"] if row["name"] == "rooms"] == [1])
+    assert web_of(profile()["listeners"]) == before
     host, number = before["listener"].split(":")
     opened = [socket.create_connection((host, int(number))) for _ in range(6)]
     until(lambda: web_of(profile()["listeners"])["open"] == 6)
