@@ -120,8 +120,8 @@ DOMT_TEST(wrong_greeting_ends_the_connection)
         domus_peer *peer = domt_nats_accept_connection(listener);
         domt_nats_send_to_client(peer, wrong[i].says);
         do
-            domt_expect_success(domus_probe_expect(domt_event_probe,
-                                                   &domus_nats_event_type, SECOND, &event));
+            domt_expect_success(
+                domus_probe_expect(domt_event_probe, &domus_nats_event_type, SECOND, &event));
         while (event.happening == DOMUS_NATS_ERROR);
         ck_assert_int_eq(event.happening, DOMUS_NATS_FAILED);
         ck_assert_msg(event.error == wrong[i].error, "%s %d", wrong[i].says, event.error);

@@ -238,8 +238,8 @@ void domt_nats_expect_event(domus_nats_happening happening, int error)
 {
     domus_nats_event event;
 
-    domt_expect_success(domus_probe_expect(domt_event_probe, &domus_nats_event_type,
-                                           60 * SECOND, &event));
+    domt_expect_success(
+        domus_probe_expect(domt_event_probe, &domus_nats_event_type, 60 * SECOND, &event));
     ck_assert_msg(event.happening == happening && event.error == error, "%d %d %s", event.happening,
                   event.error, event.text);
     ck_assert(domus_address_equals(event.of, domt_nats));

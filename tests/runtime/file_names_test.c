@@ -149,8 +149,7 @@ static void check_no_path_leaves_directory(void)
     domt_files_now.root = before;
     ck_assert_int_eq(access(domt_file_whole_path("made"), F_OK), -1);
 
-    domt_done done =
-        domt_file_order((domt_deed){.path = "/proc/self", .flags = DOMUS_FILE_READ});
+    domt_done done = domt_file_order((domt_deed){.path = "/proc/self", .flags = DOMUS_FILE_READ});
     ck_assert_int_eq(done.error, 0);
     domus_file *process = done.file;
     done = domt_file_order(
@@ -347,15 +346,15 @@ DOMT_TEST(wrong_flags_of_unnamed_files_are_refused)
 #define PATHS(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define BENEATH    DOMUS_FILE_BENEATH
 
-static domt_done let_clerk_load(domt_deed_kind kind, const char *const *paths,
-                                              uint32_t flags, uint64_t size)
+static domt_done let_clerk_load(domt_deed_kind kind, const char *const *paths, uint32_t flags,
+                                uint64_t size)
 {
     domt_done done = domt_file_order((domt_deed){.kind = kind,
-                                                               .file = domt_files_now.root,
-                                                               .paths = paths,
-                                                               .flags = flags,
-                                                               .size = size,
-                                                               .position = 7});
+                                                 .file = domt_files_now.root,
+                                                 .paths = paths,
+                                                 .flags = flags,
+                                                 .size = size,
+                                                 .position = 7});
 
     if (kind == DOMT_LOAD && done.returned == 0)
         ck_assert_uint_eq(done.tag, 7); /* an answer with an error has the tag, too */
@@ -366,7 +365,7 @@ static domt_done let_clerk_load(domt_deed_kind kind, const char *const *paths,
  * it. That happens when the kernel does not remember that a name does not exist, and always when it
  * has to find out that a file is no directory. */
 static domt_done load_first_that_opens(domt_deed_kind kind, const char *const *paths,
-                                                     uint32_t flags, uint64_t size)
+                                       uint32_t flags, uint64_t size)
 {
     domt_done done = let_clerk_load(kind, paths, flags, size);
 

@@ -116,8 +116,7 @@ DOMT_TEST(writes_go_to_helpers_when_the_ring_refuses_them)
 
     for (uint32_t i = 0; i < 100; i++)
         domt_file_must_write(file, 8 * i, "abcdefgh");
-    domt_done done =
-        domt_file_order((domt_deed){.kind = DOMT_READ, .file = file, .size = 808});
+    domt_done done = domt_file_order((domt_deed){.kind = DOMT_READ, .file = file, .size = 808});
     for (uint32_t i = 0; i < 100; i++)
         ck_assert_int_eq(memcmp(domus_slice_data(done.bytes) + 8 * i, "abcdefgh", 8), 0);
     ck_assert(!are_bytes_as_filled(done.bytes, 0));

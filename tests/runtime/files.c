@@ -24,9 +24,8 @@ static void release_result_of_file_operation(void *payload)
 }
 
 const domus_type domt_deed_type = {.name = "deed", .size = sizeof(domt_deed)};
-static const domus_type done_type = {.name = "done",
-                                     .size = sizeof(domt_done),
-                                     .release = release_result_of_file_operation};
+static const domus_type done_type = {
+    .name = "done", .size = sizeof(domt_done), .release = release_result_of_file_operation};
 
 static void record_loaded_file(domt_done *done, const domus_file_loaded *loaded)
 {
@@ -217,10 +216,10 @@ domt_done domt_file_order(domt_deed deed)
 int domt_file_open(const char *path, uint32_t flags, domus_file **ret_file)
 {
     domt_done done = domt_file_order((domt_deed){.kind = DOMT_OPEN,
-                                                               .file = domt_files_now.root,
-                                                               .path = path,
-                                                               .flags = flags,
-                                                               .mode = 0644});
+                                                 .file = domt_files_now.root,
+                                                 .path = path,
+                                                 .flags = flags,
+                                                 .mode = 0644});
 
     *ret_file = done.file;
     return done.error;
@@ -250,10 +249,10 @@ void domt_file_must_read(domus_file *file, uint64_t position, uint32_t size, con
 void domt_file_must_write(domus_file *file, uint64_t position, const char *text)
 {
     domt_done done = domt_file_order((domt_deed){.kind = DOMT_WRITE,
-                                                               .file = file,
-                                                               .position = position,
-                                                               .bytes = text,
-                                                               .size = strlen(text)});
+                                                 .file = file,
+                                                 .position = position,
+                                                 .bytes = text,
+                                                 .size = strlen(text)});
 
     ck_assert_int_eq(done.error, 0);
     ck_assert_uint_eq(done.written.bytes, strlen(text));

@@ -314,6 +314,18 @@ DOMT_TEST(viewers_that_wait_keep_nobody_out_and_a_stop_ends_their_wait)
     ck_assert_int_le(time(NULL) - began, 5);
 }
 
+/* While one viewer waits, another one gets a look of its own, unless the port believes that a crowd
+ * is waiting: then it would cover the two seconds of this pause, too. */
+static void expect_new_viewer_gets_own_look(void)
+{
+    int fd = connect_and_send_get("/doctor?seconds=60");
+
+    domt_sleep_ms(2000);
+    domt_site_expect_answer(&web.port, "GET /doctor?seconds=1", NULL, 200, "web (pid ");
+    ck_assert(strtod(strstr(web.port.body, "), ") + 3, NULL) < 2.9);
+    close(fd);
+}
+
 /* Many viewers use all places of the port, and some leave while they wait: the others are answered
  * or refused, and the program is as before. */
 DOMT_TEST(a_crowd_at_the_doctor_does_no_harm)
@@ -331,6 +343,7 @@ DOMT_TEST(a_crowd_at_the_doctor_does_no_harm)
         if (i % 3 != 0)
             close(fds[i]);
     wait_until_port_answers_with_status("GET /doctor?seconds=1", 200);
+    expect_new_viewer_gets_own_look();
     domt_observed_stop_web(&web);
 }
 
