@@ -199,6 +199,19 @@ DOMT_TEST(wait_histogram_counts_the_runs_ahead_of_a_message)
     domt_end_system(system);
 }
 
+/* Each message finds the thread idle, so its wait is followed from where home sorts it. */
+DOMT_TEST(wait_histogram_counts_mail_of_other_threads)
+{
+    domus_system *system = start_system(1, DOMUS_PROFILE_HISTOGRAMS);
+    domus_address address = domt_spawn(system, 0, &worker, NULL);
+
+    wait_until_thread_measures_anew(system, address);
+    uint64_t before = count_in_histogram(system, 0, DOMUS_HISTOGRAM_WAIT);
+    let_actor_work_so_often(system, address, 50, 2 * DOMT_MS);
+    ck_assert_uint_ge(count_in_histogram(system, 0, DOMUS_HISTOGRAM_WAIT), before + 10);
+    domt_end_system(system);
+}
+
 static int pass_ball_after_50_us(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t until_ns = domt_now_ns() + 50 * US;
