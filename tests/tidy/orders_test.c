@@ -1,7 +1,7 @@
 /* docs/decisions/memory-order.md has a row for each atomic access with an order of memory: its
  * folder, the order, and the word that is accessed. So nobody writes a weaker order without an
  * argument for it, and the page has no row that no access needs. Each litmus test is named on the
- * page. */
+ * page, and each model names functions that are there. */
 #include "tests/support/suite.h"
 #include "tests/tidy/tree.h"
 
@@ -232,6 +232,67 @@ DOMT_TEST(each_litmus_test_is_named_on_page)
     }
     globfree(&found);
     free(text);
+}
+
+/* --- models ----------------------------------------------------------------------------------- */
+
+/* Returns whether the text has this word as a whole word. */
+static bool has_text_word(const char *text, const char *word)
+{
+    size_t size = strlen(word);
+
+    for (const char *at = strstr(text, word); at != NULL; at = strstr(at + 1, word)) {
+        if ((at == text || !domt_is_identifier_char(at[-1])) && !domt_is_identifier_char(at[size]))
+            return true;
+    }
+    return false;
+}
+
+/* Check the list of a model's head: each word with a slash is a source, and each other word with an
+ * underscore stands in the source before it. Returns the number of these words. */
+static uint32_t check_list_of_modelled_functions(const char *model, char *list)
+{
+    char *code = NULL, *rest;
+    uint32_t count = 0;
+
+    for (char *word = strtok_r(list, " \n,;()*", &rest); word != NULL;
+         word = strtok_r(NULL, " \n,;()*", &rest)) {
+        char path[DOMT_PATH_MAX];
+        if (strchr(word, '/') != NULL) {
+            free(code);
+            size_t size = strlen(word);
+            size -= word[size - 1] == '.'; /* it ends a sentence */
+            snprintf(path, sizeof path, "%s/%.*s", DOMT_SOURCE_DIR, (int)size, word);
+            code = domt_tree_read_text(path);
+        } else if (strchr(word, '_') != NULL) {
+            word[strcspn(word, ".:")] = '\0';
+            ck_assert_msg(code != NULL && has_text_word(code, word),
+                          "%s: %s is not in the source that is named before it", model, word);
+            count++;
+        }
+    }
+    free(code);
+    return count;
+}
+
+DOMT_TEST(each_model_names_functions_that_are_there)
+{
+    uint32_t count = 0;
+    glob_t found;
+
+    ck_assert_int_eq(glob(DOMT_SOURCE_DIR "/models/*.pml", 0, NULL, &found), 0);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        char *text = domt_tree_read_text(found.gl_pathv[i]);
+        char *list = strstr(text, "Models: ");
+        char *end = list != NULL ? strstr(list, "Holds: ") : NULL;
+        ck_assert_msg(end != NULL, "%s: its head does not say what it models and holds",
+                      found.gl_pathv[i]);
+        *end = '\0';
+        count += check_list_of_modelled_functions(found.gl_pathv[i], list);
+        free(text);
+    }
+    globfree(&found);
+    ck_assert_uint_ge(count, 100);
 }
 
 /* herd7 is in no stable Debian yet, so a machine has it only if somebody installed it with `./dev
