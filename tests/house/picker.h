@@ -47,7 +47,8 @@ void domt_pick_close_world(void);
 
 /* Put a message into the picker's mailbox as its home does, without a step of the picker.
  * domt_send_call_to_picker() begins a conversation there by a notice, so asks that wait come before
- * it if the picker has no order; domt_send_call_to_picker_as_event() begins one by an event. */
+ * it if the picker has no order; domt_send_call_to_picker_as_event() begins one by an event, from
+ * which asks can be looked at that a receive lets wait. */
 void domt_send_notice_to_picker(const domus_type *type, int64_t number);
 void domt_send_notes_to_picker(int64_t first, int64_t last);
 void domt_send_call_to_picker(int (*function)(domus_stack *, void *), const void *context);
