@@ -18,7 +18,8 @@ int domi_ask_check_under_way(const domus_stack *stack, domi_asking asking)
         if (at == asking.promise && domi_promise_serial(at) == asking.serial)
             return 0;
     }
-    /* a promise whose answer has come has a serial that is greater by 1 */
+    /* an answer that has come, and was not shown to a handler yet, counts too: it has made the
+     * promise's serial greater by 1 */
     for (const domi_promise *at = pooled->answers; at != NULL;
          at = domi_promise_of_next_answer(at)) {
         if (at == asking.promise && domi_promise_serial(at) == asking.serial + 1)

@@ -259,7 +259,7 @@ void domi_stack_end_kept_ask(domi_manager *manager, domus_stack *kept)
     end_and_free_pooled_stack(manager, domi_stack_get_house(kept), kept);
 }
 
-void domi_stack_cancel_requests_of_peer(domi_manager *manager, domus_stack *holder)
+void domi_stack_cancel_asks_promised_to_peer(domi_manager *manager, domus_stack *holder)
 {
     if (holder == NULL)
         return;

@@ -191,7 +191,7 @@ void domi_stack_cancel_all_parked_of_house(domi_manager *manager, domi_house *ho
 
 /* Cancel the requests that `holder` has promises for (asks.h), because nobody waits for their
  * answers any more. NULL is allowed. */
-void domi_stack_cancel_requests_of_peer(domi_manager *manager, domus_stack *holder);
+void domi_stack_cancel_asks_promised_to_peer(domi_manager *manager, domus_stack *holder);
 
 /* True if blocking work of a parked conversation still runs, and so still uses the memory that the
  * work was given. */

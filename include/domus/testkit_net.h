@@ -79,7 +79,8 @@ typedef struct domus_net_faults {
     uint32_t overflows;
     /* probability that a ring refuses to enter: -EBUSY, -EAGAIN, -ENOMEM */
     uint32_t refused_enters;
-    /* Faults of UDP. Datagrams overtake each other also where their latencies differ. */
+    /* The next five fields are faults of UDP. Without any of them, too, a datagram overtakes one
+     * that has a longer latency. */
     uint32_t datagram_losses;   /* probability that a datagram is lost on its way */
     uint32_t datagram_doubles;  /* probability that a datagram comes twice */
     uint32_t datagram_reorders; /* probability that a datagram is held up, by 1 ms at most */

@@ -92,8 +92,8 @@ uint32_t domi_acceptor_begin_stop(domi_acceptor *acceptor)
     begin_acceptor_stop(acceptor, false);
     if (acceptor->armed || acceptor->cancelling)
         return 1;
-    /* When the thread has ended there is no next iteration: the connections that are left are
-     * counted when the listener is closed. */
+    /* If the thread has ended, no later step comes: domi_acceptor_close_listener() counts what is
+     * left in the backlog as turned away. */
     if (acceptor->fd >= 0 &&
         domi_backlog_accept_waiting(acceptor, domi_acceptor_handle_late_connection) == -EAGAIN &&
         !acceptor->io->manager->ending.has_stopped) {

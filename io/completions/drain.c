@@ -166,7 +166,7 @@ void domi_io_end_all_on_failed_ring(domi_io *io)
             domi_acceptor_stop_after_ring_failure(io->acceptors[i]);
     }
     domi_descriptors_tell_ring_failed(io);
-    domi_file_end_all_tries(io, io->failed);
+    domi_file_fail_all_tries(io, io->failed);
     domi_connects_end_on_failed_ring(io);
     for (uint32_t slot = 0; slot < io->slots_used; slot++) {
         if (io->slots[slot].channel != NULL)

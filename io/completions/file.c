@@ -66,7 +66,7 @@ void domi_file_handle_try_result(domi_io *io, domi_file_try *attempt, int result
     attempt->ended(io, attempt, result);
 }
 
-void domi_file_end_all_tries(domi_io *io, int error)
+void domi_file_fail_all_tries(domi_io *io, int error)
 {
     while (io->tries != NULL)
         domi_file_handle_try_result(io, io->tries, error);

@@ -33,6 +33,6 @@ void domi_file_handle_try_result(domi_io *io, domi_file_try *attempt, int result
 
 /* End all tries of operations on files with `error`, because the ring carries nothing out any
  * more. */
-void domi_file_end_all_tries(domi_io *io, int error);
+void domi_file_fail_all_tries(domi_io *io, int error);
 
 #endif

@@ -33,7 +33,7 @@ const domi_io_hooks domi_hooks_of_io = {
     .answer_peer = domi_pipe_answer_peer_by_number,
     .release_message = domi_pipe_release_message,
     .send_mail = domi_pipe_send_mail_or_handle_stream,
-    .unsent_asks = domi_pool_find_unsent_asks,
+    .unsent_asks = domi_pool_find_list_of_unsent_asks,
     .return_mail = domi_pool_return_mail_of_ending_actor,
     .channel_failed = domi_channel_reset_for_failed_actor,
     .take_event = domi_channels_handle_accepted_event,
@@ -137,7 +137,7 @@ void domi_io_end_tries_and_connects(domi_io *io)
      * (file.h) any more. */
     if (io->tries != NULL)
         (void)domi_io_enter_and_reap_all(io, io->config->io.completion_entries, &taken);
-    domi_file_end_all_tries(io, -ESHUTDOWN);
+    domi_file_fail_all_tries(io, -ESHUTDOWN);
     domi_connects_free_given_up(io);
 }
 

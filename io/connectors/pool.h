@@ -68,8 +68,8 @@ int domi_pool_prepare_state(const char *to, const domus_pool_options *options,
 /* Find asks to one address that were not sent yet, for channels and for pools: implements
  * domi_io_hooks.unsent_asks. A cancel finds an ask to a pool in the channel to which the pool has
  * given the ask. */
-bool domi_pool_find_unsent_asks(domi_house *house, uint32_t index, domi_node ***ret_list,
-                                uint32_t **ret_count);
+bool domi_pool_find_list_of_unsent_asks(domi_house *house, uint32_t index, domi_node ***ret_list,
+                                        uint32_t **ret_count);
 
 /* Return the mail of an actor that ends: implements domi_io_hooks.return_mail. Asks for the peer of
  * a channel of a pool go back to the pool. An ask that waits in a pool, and that may have been done

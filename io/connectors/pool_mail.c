@@ -10,8 +10,8 @@
 
 #include <errno.h>
 
-bool domi_pool_find_unsent_asks(domi_house *house, uint32_t index, domi_node ***ret_list,
-                                uint32_t **ret_count)
+bool domi_pool_find_list_of_unsent_asks(domi_house *house, uint32_t index, domi_node ***ret_list,
+                                        uint32_t **ret_count)
 {
     if (house->behaviour != &domi_pool_behaviour)
         return domi_pipe_find_unsent_asks(house, index, ret_list, ret_count);

@@ -478,7 +478,7 @@ uint32_t domi_pipe_run_messages(domi_manager *manager, domi_house *house, domus_
         if (pipe->current != NULL || !give_back_bytes_of_message(pipe))
             break;
         if (channel->inbound.head == NULL && !channel->ended)
-            pipe->dry = domi_wire_give_page_back_if_no_bytes(pipe->wire);
+            pipe->dry = domi_wire_return_page_if_all_bytes_used(pipe->wire);
         if (DOMI_UNLIKELY(pipe->stopped))
             continue_decoding_after_stop(manager, pipe);
         if (!domi_stages_count_step_of_run(pipe, &spent_ns))

@@ -200,7 +200,7 @@ void domi_pipe_end_and_free(domus_channel *channel)
     channel->pipe = NULL;
     domi_pipe_forget_requests(pipe);
     domi_pipe_drop_message(manager, pipe->held);
-    domi_stack_cancel_requests_of_peer(manager, pipe->holder);
+    domi_stack_cancel_asks_promised_to_peer(manager, pipe->holder);
     if (pipe->undone)
         hold_bytes_for_conversation(pipe);
     domi_wire_free(pipe->wire);

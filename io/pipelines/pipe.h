@@ -26,7 +26,8 @@ typedef struct domi_request {
     uint64_t id; /* the identifier that the stage has given to the peer's request */
     /* type of the request; NULL: the request stands for bytes that are wrong */
     const domus_type *type;
-    /* bytes of the request's answer, while they wait for the answers before */
+    /* buffers with the encoded answer to the request, while answers to earlier requests have not
+     * left */
     domi_buffer_list bytes;
     uint64_t size; /* number of bytes of the answer in `bytes` */
     bool answered;
@@ -163,8 +164,8 @@ typedef struct domi_pipe {
     /* a request that is alone is not answered yet, and the channel closes when the peer has
      * ended */
     bool ends;
-    /* a request that is alone with DOMUS_HEARS_END or DOMUS_ENDS_WITH_PEER, also after the actor
-     * was told */
+    /* the newest request has DOMUS_HEARS_END or DOMUS_ENDS_WITH_PEER, or opened the rest as its
+     * body; stays true when the actor was told of the end */
     bool heard;
     /* the last message shows bytes where they were received, because there was no memory to copy
      * them out; the channel was reset */

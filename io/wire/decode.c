@@ -423,7 +423,7 @@ int domi_wire_prepare_next_message(domus_wire *wire)
     return 0;
 }
 
-bool domi_wire_give_page_back_if_no_bytes(domus_wire *wire)
+bool domi_wire_return_page_if_all_bytes_used(domus_wire *wire)
 {
     for (uint32_t i = 0; i < wire->count; i++) {
         if (wire->stages[i].window.memory != NULL || wire->stages[i].again)

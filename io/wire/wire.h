@@ -95,7 +95,7 @@ int domi_wire_prepare_next_message(domus_wire *wire);
 /* Let an idle wire keep no memory for bytes, because all bytes that came were used. Returns true if
  * no stage has bytes, so domi_wire_decode_next_message() would find nothing; false if it has to be
  * called. */
-bool domi_wire_give_page_back_if_no_bytes(domus_wire *wire);
+bool domi_wire_return_page_if_all_bytes_used(domus_wire *wire);
 
 /* Copy the bytes that slices of the last message show, if it has any slices, because the message
  * lives on. Returns 0; -ENOMEM. */

@@ -35,7 +35,7 @@ int domi_http_check_chain(const domus_http_chain *chain)
 
 /* --- the list of exchanges -------------------------------------------------------------------- */
 
-domi_http_chained *domi_http_exchanges_new(const domus_http_chain *chain)
+domi_http_chained *domi_http_exchanges_of_connection_new(const domus_http_chain *chain)
 {
     domi_http_chained *chained = calloc(1, sizeof *chained);
 
@@ -229,7 +229,7 @@ void domi_http_pass_failure_through_parts(domus_wire *wire, domi_http_chained **
         return;
     }
     if (*chained == NULL)
-        *chained = domi_http_exchanges_new(chain);
+        *chained = domi_http_exchanges_of_connection_new(chain);
     if (*chained == NULL)
         return;
     store_peer_address(wire, *chained);

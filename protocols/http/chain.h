@@ -57,7 +57,7 @@ int domi_http_check_chain(const domus_http_chain *chain);
 
 /* Make the list of a connection's exchanges; free it, with all exchanges in it. Making returns NULL
  * without memory; freeing accepts NULL. */
-domi_http_chained *domi_http_exchanges_new(const domus_http_chain *chain);
+domi_http_chained *domi_http_exchanges_of_connection_new(const domus_http_chain *chain);
 void domi_http_exchanges_free(domi_http_chained *chained, uint64_t now_ns);
 
 /* Begin an exchange for a request, at the end of the connection's list. Returns NULL without

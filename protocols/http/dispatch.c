@@ -29,7 +29,7 @@ static int find_exchanges_of_connection(domus_stack *stack, domi_http_chained **
     if (state == NULL || state->options.chain == NULL)
         return -ENOENT;
     if (state->chained == NULL)
-        state->chained = domi_http_exchanges_new(state->options.chain);
+        state->chained = domi_http_exchanges_of_connection_new(state->options.chain);
     if (state->chained == NULL)
         return -ENOMEM;
     if (!state->chained->knows_peer)

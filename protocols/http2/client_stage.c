@@ -15,7 +15,7 @@ typedef struct stage_state {
 } stage_state;
 
 /* Returns the options of a client that a connection has in either role. */
-static domus_http2_options common_options_of_client(const domus_http2_client_options *from)
+static domus_http2_options options_of_client_for_either_role(const domus_http2_client_options *from)
 {
     return (domus_http2_options){
         .streams_max = from->streams_max,
@@ -31,7 +31,7 @@ static int check_options_of_http2_client(const void *options)
 {
     if (options == NULL)
         return 0;
-    const domus_http2_options common = common_options_of_client(options);
+    const domus_http2_options common = options_of_client_for_either_role(options);
     return domi_h2_check_options(&common);
 }
 
@@ -41,7 +41,7 @@ static int begin_session_of_client(domus_wire *wire, stage_state *state)
 {
     const domus_http2_client_options none = {0};
     const domus_http2_client_options *from = state->options != NULL ? state->options : &none;
-    const domus_http2_options options = common_options_of_client(from);
+    const domus_http2_options options = options_of_client_for_either_role(from);
     int error = domi_h2_new_connection(wire, &domi_h2_client, &options, &state->h2);
 
     if (error != 0)

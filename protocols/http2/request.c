@@ -99,7 +99,7 @@ static int append_cookie_to_joined_cookies(domi_h2_block *block, nghttp2_vec val
 
 /* Handle the field :protocol, which makes a CONNECT one of RFC 8441; nghttp2 accepts it only if
  * this side has announced it. */
-static void accept_only_protocol_websocket(domi_h2_block *block, nghttp2_vec value)
+static void accept_connect_only_for_websocket(domi_h2_block *block, nghttp2_vec value)
 {
     block->is_tunnel = domi_h2_is_field_named(value, "websocket");
     if (!block->is_tunnel)
@@ -120,7 +120,7 @@ static void keep_pseudo_field_of_request(domi_h2_block *block, nghttp2_vec name,
     else if (domi_h2_is_field_named(name, ":authority"))
         replace_and_keep_field_buffer(&block->authority, value);
     else if (domi_h2_is_field_named(name, ":protocol"))
-        accept_only_protocol_websocket(block, nghttp2_rcbuf_get_buf(value));
+        accept_connect_only_for_websocket(block, nghttp2_rcbuf_get_buf(value));
 }
 
 /* Count a field of the received block. Returns whether the block is within its limits. */

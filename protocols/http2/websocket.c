@@ -40,7 +40,7 @@ int domi_h2_append_websocket_fields(domi_h2_text *text)
                              "sec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n");
 }
 
-static int pass_text_to_inner_channel(domi_h2_lane *lane, const void *bytes, size_t size)
+static int pass_tunnel_bytes_to_inner_channel(domi_h2_lane *lane, const void *bytes, size_t size)
 {
     int error = domus_inner_pass(lane->inner, bytes, size);
 
@@ -50,7 +50,7 @@ static int pass_text_to_inner_channel(domi_h2_lane *lane, const void *bytes, siz
 
 int domi_h2_pass_bytes_to_tunnel(domi_h2_lane *lane, const uint8_t *bytes, size_t size)
 {
-    return lane->is_open ? pass_text_to_inner_channel(lane, bytes, size)
+    return lane->is_open ? pass_tunnel_bytes_to_inner_channel(lane, bytes, size)
                          : domi_h2_append_text(&lane->early, bytes, size);
 }
 
@@ -62,7 +62,7 @@ void domi_h2_pass_end_to_tunnel(domi_h2_lane *lane)
 
 int domi_h2_open_tunnel_of_lane(domi_h2_lane *lane)
 {
-    int error = pass_text_to_inner_channel(lane, lane->early.bytes, lane->early.size);
+    int error = pass_tunnel_bytes_to_inner_channel(lane, lane->early.bytes, lane->early.size);
 
     lane->is_open = true;
     domi_h2_free_text(&lane->early);

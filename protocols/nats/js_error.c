@@ -4,8 +4,8 @@
 
 #include <errno.h>
 
-/* Errors of JetStream by their numbers, as in the server's errors.json; each comment is the
- * server's text for the error. */
+/* The errno for each number of an error of JetStream (errors.json of the server); each comment is
+ * the server's text. */
 static const struct {
     uint32_t number;
     int error;

@@ -106,7 +106,7 @@ static int use_message_if_of_current_round(domus_stack *stack, void *self, const
 }
 
 /* Begin the next round of a watch, because its delay is over or the watcher has room again. */
-static int begin_next_round_unless_live(domus_stack *stack, void *self, const void *payload)
+static int begin_next_round_unless_one_is_live(domus_stack *stack, void *self, const void *payload)
 {
     domi_kv_watch *watch = self;
 
@@ -121,7 +121,7 @@ static int begin_round_if_mailbox_has_room_again(domus_stack *stack, void *self,
 
     if (down->reason != 0)
         return domus_stop(stack, domus_self(stack));
-    return begin_next_round_unless_live(stack, self, payload);
+    return begin_next_round_unless_one_is_live(stack, self, payload);
 }
 
 static int stop_watch_whose_watcher_has_ended(domus_stack *stack, void *self, const void *payload)
@@ -160,7 +160,7 @@ static const domus_on rows[] = {
     {.type = &domus_nats_kv_keys_type, .handle = begin_first_round_of_key_list},
     {.type = &unasked_type, .handle = stop_watch_without_ask_at_timer},
     {.type = &beat_type, .handle = end_round_if_server_is_silent},
-    {.type = &domi_kv_again_type, .handle = begin_next_round_unless_live},
+    {.type = &domi_kv_again_type, .handle = begin_next_round_unless_one_is_live},
     {.type = &domus_room_type, .handle = begin_round_if_mailbox_has_room_again},
     {.type = &domus_down_type, .handle = stop_watch_whose_watcher_has_ended},
     {.type = NULL},

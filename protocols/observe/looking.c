@@ -291,7 +291,7 @@ static void copy_figures_of_listeners(const domus_system *system, domi_look *loo
     }
 }
 
-static void copy_figures_of_system(domus_system *system, domi_look *look)
+static void copy_usage_of_system_and_machine(domus_system *system, domi_look *look)
 {
     domus_memory memory;
     domus_usage usage;
@@ -337,7 +337,7 @@ int domi_take_look_at_program(domus_system *system, domi_look *ret_look)
         look.actors = NULL;
         error = read_behaviours_of_all_places(system, &look.actors, &look.actors_count);
         copy_figures_of_listeners(system, &look);
-        copy_figures_of_system(system, &look);
+        copy_usage_of_system_and_machine(system, &look);
         if (error == 0)
             *ret_look = look;
         else

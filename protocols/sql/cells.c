@@ -84,9 +84,9 @@ static int get_value_of_cell(const domus_sql_result *result, uint32_t row, uint3
     return 0;
 }
 
-/* Copy a text that is to be a number, so that it ends with a zero. A number begins with a sign, a
- * digit or a point; strtod(3) would take spaces before it, and words such as "inf". Returns 0;
- * -EINVAL. */
+/* Copy a text that is to be a number, with a zero at its end. Returns 0; -EINVAL if it is empty,
+ * too long, or has a byte other than digits, signs, '.', 'e' and 'E', because strtod(3) would take
+ * spaces and "inf". */
 static int copy_text_of_number(const domus_sql_value *text, char number[NUMBER_SIZE])
 {
     const char *bytes = text->as.bytes;

@@ -37,7 +37,8 @@ struct list {
 
 /* The keys in which the present and the wanted configuration differ. */
 struct found {
-    struct list live; /* list of the live keys that differ, with their old and new values */
+    struct list live; /* text that lists the live keys that differ, with their old and new values,
+                         as far as a line has room */
     /* list of the differing keys that may be set only at the start of a system */
     struct list fixed;
 };

@@ -162,7 +162,8 @@ int domi_disk_stat(int fd, domus_file_status *ret_status)
 
 /* --- names of files --------------------------------------------------------------------------- */
 
-/* A name of a file, split into the open directory and the last part of the path. */
+/* A name of a file. If it must stay beneath its directory, it is split into the open directory of
+ * its last part and that part; otherwise `last` is the whole path. */
 typedef struct place {
     int directory;
     const char *last;
@@ -175,8 +176,9 @@ static void close_directory_of_split_name(const place *left)
         domi_disk_close(left->directory);
 }
 
-/* Split the name of a file into its open directory and its last part. Returns 0; -EINVAL if the
- * last part cannot be the name of a file; another negative errno. */
+/* Split a name that must stay beneath its directory into the directory of its last part, which is
+ * opened, and that part; leave any other name whole. Returns 0; -EINVAL if the last part cannot be
+ * the name of a file; another negative errno. */
 static int split_name_of_file(domi_disk_name name, place *ret_place)
 {
     const struct open_how how = {

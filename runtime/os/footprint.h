@@ -52,9 +52,10 @@ void domi_footprint_close(domi_footprint *footprint);
 /* Read the limits of the cgroups anew, because they may change while the process runs. */
 void domi_footprint_read_cgroup_limits_again(domi_footprint *footprint);
 
-/* Read all gauges of a footprint, and return the usage of the fullest one. memory.stat is expensive
- * to read, and needed to subtract the file cache and to know the socket buffers; so it is read only
- * for a gauge that is `percent` full or more without that. Returns false if there is no gauge. */
+/* Read all gauges of a footprint, and return the usage of the fullest one. memory.stat is
+ * expensive to read, and needed to subtract the file cache and to know the socket buffers; so it
+ * is read only for a gauge that is `percent` full or more without that. Returns false if no
+ * gauge can be read. */
 bool domi_footprint_read_fullest_gauge(const domi_footprint *footprint, uint32_t percent,
                                        domi_usage *ret_usage);
 

@@ -40,8 +40,8 @@ static uint64_t life_beat_time_of_pool(const domus_pool *pool)
 
 static bool is_runner_resting(const domus_runner *runner)
 {
-    /* seq_cst: pairs with domi_monitor_wake_if_resting(), as the looks at the park words of threads
-     * do. */
+    /* seq_cst: pairs with the store in end_rest_of_runner(): a monitor that falls asleep sees here
+     * that the runner goes on, or the runner sees ASLEEP and wakes it. */
     return atomic_load_explicit((_Atomic bool *)(uintptr_t)&runner->rests, memory_order_seq_cst);
 }
 

@@ -129,7 +129,8 @@ typedef struct domi_stealing {
     /* index of the thread whose houses this thief wants; DOMI_NO_VICTIM: it wants none */
     uint32_t victim;
     uint32_t patience;     /* number of iterations for which this thief has waited for a house */
-    uint32_t patience_max; /* most iterations for which a thief waits before it may sleep */
+    uint32_t patience_max; /* most iterations for which a thief stays awake to wait for a house
+                              (scheduler.steal.patience) */
     /* house that this thief has borrowed and not run yet, as a loan; NULL: none */
     struct domi_loan *loan;
     /* index at which a victim begins to look for a sleeper to wake (modulo threads) */

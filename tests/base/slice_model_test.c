@@ -246,7 +246,8 @@ static void append_random_pieces(run *at)
     (void)end_operation_and_count_failure(at, error);
 }
 
-/* Make slices of a borrowed page; own, keep or drop them before the borrowed bytes change. */
+/* Make a slice of a borrowed page. Before the borrowed bytes change, drop it, or let the page own
+ * its bytes and keep the slice, which is dropped, too, if that fails. */
 static void make_slices_of_borrowed_page(run *at)
 {
     char bytes[LARGE];

@@ -91,7 +91,7 @@ static void check_order_over_end_of_life(uint32_t sender, uint32_t stopper)
 
 DOMT_TEST(mail_meets_the_end_of_a_life_by_a_stop_of_its_home_of_another_or_of_its_own)
 {
-    /* homes of the sender, and of the actor that stops */
+    /* home of the sender, and home of the actor that stops the life */
     static const uint32_t ways[][2] = {{1, 1}, {0, 0}, {0, 1}};
 
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {

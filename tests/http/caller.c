@@ -158,7 +158,7 @@ void domt_caller_connect_or_open_pool(domus_testkit *kit, const char *at,
         ck_assert_int_eq(domus_outside_spawn_on(system, 1, &connector, NULL, &made), 0);
 }
 
-domt_outcome domt_caller_expect_outcome(domus_testkit *kit, domus_probe *probe)
+domt_outcome domt_caller_await_outcome(domus_testkit *kit, domus_probe *probe)
 {
     domt_outcome made;
 

@@ -51,6 +51,6 @@ void domt_caller_connect_or_open_pool(domus_testkit *kit, const char *at,
                                       const domus_behaviour *connection);
 
 /* Check that the outcome of a call comes within a minute, and return it. */
-domt_outcome domt_caller_expect_outcome(domus_testkit *kit, domus_probe *probe);
+domt_outcome domt_caller_await_outcome(domus_testkit *kit, domus_probe *probe);
 
 #endif

@@ -45,7 +45,7 @@ static void send_post_by_caller(domt_call_up what)
 
 static domt_outcome expect_outcome_of_call(void)
 {
-    return domt_caller_expect_outcome(h2c.kit, h2c.probe);
+    return domt_caller_await_outcome(h2c.kit, h2c.probe);
 }
 
 DOMT_TEST(bodies_come_whole_both_ways)

@@ -58,7 +58,7 @@ static void begin_service_and_callers(bool pooled)
 
 static domt_outcome expect_outcome_of_caller(int which)
 {
-    return domt_caller_expect_outcome(kit, probes[which]);
+    return domt_caller_await_outcome(kit, probes[which]);
 }
 
 static domt_outcome upload_and_expect_outcome(const domt_call_up *what)

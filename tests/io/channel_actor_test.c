@@ -51,7 +51,7 @@ DOMT_TEST(channels_that_share_the_state_are_not_mounted_and_stopped)
     domt_bed_settle();
     domt_bed_end_receive(fds[1], 0);
     domt_lines_expect_calls(
-        "zc zs "); /* the owner's on_stop comes last, and no line had one of its own */
+        "zc zs "); /* only the owner's on_stop is called, and last: the channels share its state */
     domt_lines_end_bed();
 }
 

@@ -73,7 +73,7 @@ static int write_byte_on_channel(domus_stack *stack)
     return domus_channel_write(stack, channel, bytes);
 }
 
-static int on_word_call_channel_verb(domus_stack *stack, void *self, const void *payload)
+static int on_word_call_verb_of_its_letter(domus_stack *stack, void *self, const void *payload)
 {
     switch (*(const char *)payload) {
     case 'p':
@@ -98,7 +98,7 @@ static int on_word_call_channel_verb(domus_stack *stack, void *self, const void 
 }
 
 static const domus_type word_type = {.name = "word", .size = 1};
-static const domus_on rows[] = {{&word_type, on_word_call_channel_verb, 0}, {NULL, NULL, 0}};
+static const domus_on rows[] = {{&word_type, on_word_call_verb_of_its_letter, 0}, {NULL, NULL, 0}};
 
 static const domus_behaviour line = {
     .name = "line",

@@ -421,7 +421,8 @@ DOMT_TEST(a_wait_without_epoll_pwait2_is_rounded_up)
     domt_ring_close_with_all_sockets();
 }
 
-/* A gathered send keeps its list of pieces while it is queued, and not while it waits for room. */
+/* The ring keeps a copy of a gathered send's pieces until it tries the send. If that has to wait,
+ * it ends with -EAGAIN when there is room, and the caller begins it again. */
 DOMT_TEST(a_gathered_send_that_waits_is_begun_again)
 {
     static char bytes[1 << 20];

@@ -142,8 +142,8 @@ static int append_bytes_unchanged(domus_wire *wire, void *state, const char *byt
 
 /* --- output before any byte is used ----------------------------------------------------------- */
 
-/* The byte stage passes a length on before it uses one of the two bytes, which it wants to see
- * together. */
+/* When the byte stage sees two bytes, it first passes on a length of its own, and uses none of
+ * them; then it passes all bytes on. */
 static int pass_length_first(domus_wire *wire, void *state_, const char *bytes, size_t size)
 {
     uint32_t *sent = state_;

@@ -141,13 +141,13 @@ DOMT_TEST(idle_wire_keeps_no_memory)
     ck_assert_int_eq(domi_wire_decode_next_message(bare->wire, &at, &size), 1);
     ck_assert_ptr_nonnull(bare->wire->page);
     domt_bare_wire_tell_message_done(bare);
-    ck_assert(domi_wire_give_page_back_if_no_bytes(bare->wire));
+    ck_assert(domi_wire_return_page_if_all_bytes_used(bare->wire));
     ck_assert_ptr_null(bare->wire->page);
     at = bytes;
     size = 50;
     ck_assert_int_eq(domi_wire_decode_next_message(bare->wire, &at, &size), 0);
     /* the start of a message waits in the window, so the wire need not be called again */
-    ck_assert(!domi_wire_give_page_back_if_no_bytes(bare->wire));
+    ck_assert(!domi_wire_return_page_if_all_bytes_used(bare->wire));
     domt_bare_wire_free(bare);
 }
 

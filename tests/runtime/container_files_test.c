@@ -176,7 +176,7 @@ DOMT_TEST(without_a_cgroup_limit_memory_of_machine_is_the_limit)
     close_footprint_and_remove_tree();
 }
 
-DOMT_TEST(a_configured_limit_is_for_the_process_beside_its_cgroups)
+DOMT_TEST(cgroups_count_beside_a_configured_limit)
 {
     make_tree_of_memory_files("0::/a\n");
     write_cgroup_of_version_2("a", "104857600\n", "1048576\n");

@@ -385,9 +385,10 @@ static void check_loaded_bytes(domt_deed_kind kind, const char *const *paths, ui
     domus_slice_free(done.bytes);
 }
 
-/* Load with a size of 0 for which nothing is read, and check that the file is open. */
-static void check_load_leaves_file_open(domt_deed_kind kind, const char *path, uint64_t size,
-                                        bool is_directory)
+/* Load what is not read, because it is too large for `size` or a directory, and check that the open
+ * file is handed out. */
+static void check_load_gives_file_instead_of_bytes(domt_deed_kind kind, const char *path,
+                                                   uint64_t size, bool is_directory)
 {
     domt_done done = load_first_that_opens(kind, PATHS(path), 0, size);
 
@@ -419,9 +420,9 @@ static void check_loads_of_all_files(domt_deed_kind kind)
     check_loaded_bytes(kind, PATHS("folder/b", "a"), 0, "world");
     check_loaded_bytes(kind, PATHS("none", "a/b", "folder", "a"), 3, "hello");
     check_loaded_bytes(kind, PATHS("fifo", "out/passwd", "a", "none"), 2, "hello");
-    check_load_leaves_file_open(kind, "a", 4, false);
-    check_load_leaves_file_open(kind, "a", 0, false);
-    check_load_leaves_file_open(kind, "folder", 100, true);
+    check_load_gives_file_instead_of_bytes(kind, "a", 4, false);
+    check_load_gives_file_instead_of_bytes(kind, "a", 0, false);
+    check_load_gives_file_instead_of_bytes(kind, "folder", 100, true);
     domt_done done = load_first_that_opens(kind, PATHS("a"), 0, 5);
     ck_assert_int_eq(stat(domt_file_whole_path("a"), &status), 0);
     ck_assert_uint_eq(done.status.inode, status.st_ino);
@@ -466,7 +467,7 @@ DOMT_TEST(file_is_loaded_in_the_call_and_by_a_helper)
         check_loads_of_all_files(DOMT_LOAD_NOW);
         uint64_t helped = domt_count_helper_jobs();
         check_loaded_bytes(DOMT_LOAD_NOW, PATHS("none", "folder", "a"), 2, "hello");
-        check_load_leaves_file_open(DOMT_LOAD_NOW, "folder", 100, true);
+        check_load_gives_file_instead_of_bytes(DOMT_LOAD_NOW, "folder", 100, true);
         ck_assert_uint_eq(domt_count_helper_jobs(), helped);
         check_loads_of_all_files(DOMT_LOAD);
         ck_assert(in_kit != 0 || domt_count_helper_jobs() > helped);
@@ -490,7 +491,7 @@ DOMT_TEST(loads_are_refused_at_limit_of_open_files)
     /* this load closes the file before the call returns */
     check_loaded_bytes(DOMT_LOAD_NOW, PATHS("a"), 0, "hello");
     domus_file_close(first.file);
-    check_load_leaves_file_open(DOMT_LOAD, "a", 0, false);
+    check_load_gives_file_instead_of_bytes(DOMT_LOAD, "a", 0, false);
     domt_files_end();
 }
 

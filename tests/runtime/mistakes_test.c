@@ -63,7 +63,8 @@ static int return_five_in_handler(domus_stack *stack, void *self, const void *pa
 
 /* None of these calls is a mistake: to send several asks of which the first answer is enough, to
  * fail after an ask was begun, and to wait again in a resumed function. */
-static int sleep_in_resumed_handler(domus_stack *stack, void *self, const domus_answer *answer)
+static int ask_twice_and_wait_in_resumed_function(domus_stack *stack, void *self,
+                                                  const domus_answer *answer)
 {
     (void)domus_ask_add(stack, oracle_address, &question, NULL, 0, 1);
     (void)domus_ask_add(stack, oracle_address, &question, NULL, 0, 2);
@@ -74,7 +75,8 @@ static int ask_and_return_parked(domus_stack *stack, void *self, const void *pay
 {
     atomic_fetch_add(&handled, 1);
     (void)domus_ask_add(stack, oracle_address, &question, NULL, 0, 0);
-    return domus_ask(stack, oracle_address, &question, NULL, sleep_in_resumed_handler);
+    return domus_ask(stack, oracle_address, &question, NULL,
+                     ask_twice_and_wait_in_resumed_function);
 }
 
 static const domus_behaviour oracle = {

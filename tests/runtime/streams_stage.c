@@ -108,7 +108,7 @@ static int decode_chunk(domus_wire *wire, stream_state *state, const char *bytes
         state->kind = 0;
         return domus_wire_piece(wire, bytes, 0, true) ? (int)at + 1 : -ENOMEM;
     }
-    return (int)at + 1; /* not enough bytes for a message have come yet */
+    return (int)at + 1; /* only the size of the piece is used; the next call makes the piece */
 }
 
 static int decode_by_stream_stage(domus_wire *wire, void *state_, const char *bytes, size_t size)

@@ -7,9 +7,11 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define ROUNDS    3u
-#define BUSY_NS   (50 * DOMT_MS)
-#define TURNS_MAX 200u /* most turns of a thread within BUSY_NS, in which 50 ticks would come */
+#define ROUNDS  3u
+#define BUSY_NS (50 * DOMT_MS)
+#define TURNS_MAX                                                                                  \
+    200u /* most iterations of a thread that sleeps within BUSY_NS; the actor's timer would tick   \
+            50 times meanwhile */
 
 static _Atomic unsigned mounts;      /* number of mounts that have failed */
 static _Atomic unsigned good_mounts; /* number of mounts that have succeeded */

@@ -300,7 +300,7 @@ static const refused_call unneeded[] = {
     {CALL_POLL, NULL, NULL, false},
     {CALL(set_robust_list), NULL, NULL, false},
     {CALL(rseq), NULL, NULL, false},
-    /* the last row, because filters of calls are loaded by prctl, too */
+    /* this row is the last one: once prctl(2) is refused, no further filter can be loaded */
     {CALL(prctl), NULL, NULL, false},
 };
 

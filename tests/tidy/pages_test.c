@@ -258,7 +258,8 @@ static bool is_heading_of_contract(const char *at)
     return false;
 }
 
-/* Returns whether the text at `at` is the heading of a must: "M8" or "M8: the home lane ...". */
+/* Returns whether a heading of the contract is the tag at `at` (such as "M8"), or begins with it
+ * ("M8: a local message ..."). */
 static bool is_must_of_contract(const char *at, size_t length)
 {
     for (size_t i = 0; i < headings_count; i++) {

@@ -25,8 +25,8 @@ typedef struct domt_side {
  * domus_stage_kit_new(). */
 int domt_side_open_by_role(domt_side *side, domus_tls *tls, const char *host);
 
-/* Make a client's side that is connected to the server with this name and port; `host` may be
- * NULL. */
+/* Make a client's side whose connection was made to `server` and `port`. The certificate must have
+ * the name `host`; NULL: the name `server`. */
 int domt_side_open_client_to(domt_side *side, domus_tls *tls, const char *host, const char *server,
                              uint16_t port);
 void domt_side_close_connection(domt_side *side);

@@ -1,4 +1,4 @@
-/* Finds the keys that each rule of the doctor names (key_rules.h). */
+/* Finds the doctor's rules that name a given key (key_rules.h). */
 #include "tools/domus/key_rules.h"
 
 #include "protocols/observe/doctor/rule.h"

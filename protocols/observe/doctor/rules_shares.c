@@ -30,10 +30,11 @@
 #define BUDGET_LONG UINT64_C(500000)
 /* completions a second from which on there is io that waits */
 #define IO_LEAST 20.0
-/* ns by which runs exceed the deadline of their phase on average, from which on they are too
- * long */
+/* threshold of the rule: runs are too long if they exceed their phase's deadline by this many ns on
+ * average */
 #define OVERRUN_LONG 1e6
-/* share of an iteration by which runs exceed the deadline, from which on they are too long */
+/* threshold of the rule: runs are too long if they exceed their phase's deadline by this share of
+ * an iteration */
 #define OVERRUN_PART 0.5
 #define RUN_WANTED   5e5 /* ns of a run at which the advice of this rule aims */
 /* share of scheduler.waitMax for which io waits at most, if ioRatio is `auto` */
