@@ -133,6 +133,29 @@ DOMT_TEST(a_thing_that_has_begun_is_seen_until_it_ends)
     domi_recorder_free(recorder);
 }
 
+static bool find_run_that_began_at_500(const void *runner, domi_record *ret_record)
+{
+    *ret_record = (domi_record){.begin_ns = 500, .name = runner};
+    return true;
+}
+
+DOMT_TEST(run_under_way_begins_behind_all_that_is_recorded)
+{
+    domi_recorder *recorder = make_recorder_named_thread_7();
+    const domi_record *run = &open_copy[domi_record_depth_of(DOMI_RECORD_RUN)];
+
+    recorder->runner = &owner;
+    atomic_store(&recorder->find_run, find_run_that_began_at_500);
+    for (uint64_t end_ns = 400; end_ns <= 1000; end_ns += 600) {
+        domi_recorder_write_ended_thing(recorder, DOMI_RECORD_RUN, 100, end_ns, NULL, 0);
+        domi_recorder_copy_open_things(recorder, open_copy);
+        ck_assert_int_eq(domi_record_kind_of(run), DOMI_RECORD_RUN);
+        ck_assert_ptr_eq(run->name, &owner);
+        ck_assert_uint_eq(run->begin_ns, end_ns == 400 ? 500 : 1000);
+    }
+    domi_recorder_free(recorder);
+}
+
 DOMT_TEST(a_thing_that_has_not_begun_does_not_end)
 {
     domi_recorder *recorder = make_recorder_named_thread_7();
