@@ -43,6 +43,10 @@ bool domi_http_is_valid_host(const char *text, size_t size);
 /* Returns whether the `size` bytes are an address of this family (AF_INET or AF_INET6) as text. */
 bool domi_http_is_address_of_family(int family, const char *text, size_t size);
 
+/* Returns how many bytes the IPv6 address in brackets has with which a text begins, with its
+ * brackets; 0 if what is in them is no such address. The text begins with '['. */
+size_t domi_http_size_of_address_in_brackets(const char *text, size_t size);
+
 /* ---- framing.c --------------------------------------------------------------------------------*/
 
 /* Reads the fields that concern the connection or the framing of the body. */

@@ -71,17 +71,22 @@ bool domi_http_is_address_of_family(int family, const char *text, size_t size)
     return inet_pton(family, copy, bytes) == 1;
 }
 
+size_t domi_http_size_of_address_in_brackets(const char *text, size_t size)
+{
+    const char *last = memchr(text, ']', size);
+
+    if (last == NULL ||
+        !domi_http_is_address_of_family(AF_INET6, text + 1, (size_t)(last - text) - 1))
+        return 0;
+    return (size_t)(last - text) + 1;
+}
+
 bool domi_http_is_valid_host(const char *text, size_t size)
 {
-    size_t end = domi_http_count_bytes_of_classes(text, size, DOMI_HTTP_HOST);
+    size_t end = size != 0 && *text == '['
+                     ? domi_http_size_of_address_in_brackets(text, size)
+                     : domi_http_count_bytes_of_classes(text, size, DOMI_HTTP_HOST);
 
-    if (size != 0 && *text == '[') {
-        const char *last = memchr(text, ']', size);
-        if (last == NULL ||
-            !domi_http_is_address_of_family(AF_INET6, text + 1, (size_t)(last - text) - 1))
-            return false;
-        end = (size_t)(last - text) + 1;
-    }
     if (end == 0 || end == size)
         return end != 0;
     return text[end] == ':' && is_port_number(text + end + 1, size - end - 1);

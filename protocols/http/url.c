@@ -54,13 +54,8 @@ static bool does_host_end_with_number(const char *host, size_t size)
 /* Read the host of a URL. Returns how many bytes it has; 0 if there is none, or it is invalid. */
 static size_t read_host_of_url(const char *text, size_t size)
 {
-    if (size != 0 && *text == '[') {
-        const char *end = memchr(text, ']', size);
-        if (end == NULL ||
-            !domi_http_is_address_of_family(AF_INET6, text + 1, (size_t)(end - text) - 1))
-            return 0;
-        return (size_t)(end - text) + 1;
-    }
+    if (size != 0 && *text == '[')
+        return domi_http_size_of_address_in_brackets(text, size);
     size_t host = domi_http_count_bytes_of_classes(text, size, DOMI_HTTP_HOST);
     if (host == 0 || *text == '.')
         return 0;
