@@ -3,9 +3,9 @@
  * The reader of RapidJSON works in the text itself (in situ) and allocates nothing; the allocator
  * that it asks for says so. It passes numbers as their digits, because its own conversion overflows
  * an int for exponents that a stranger may send. It recurses for nested values, and
- * domi_json_on_open_of_object_or_array() bounds how deep. The file is compiled without exceptions and run-time types,
- * and needs nothing of the library of C++. Its vector code is switched off: it takes control
- * characters for text, and was not faster (docs/decisions/formats.md). */
+ * domi_json_on_open_of_object_or_array() bounds how deep. The file is compiled without exceptions
+ * and run-time types, and needs nothing of the library of C++. Its vector code is switched off: it
+ * takes control characters for text, and was not faster (docs/decisions/formats.md). */
 #define NDEBUG
 /* RapidJSON makes no allocator, because it is given one */
 #define RAPIDJSON_NEW(object)    (nullptr)

@@ -236,18 +236,6 @@ DOMT_TEST(each_litmus_test_is_named_on_page)
 
 /* --- models ----------------------------------------------------------------------------------- */
 
-/* Returns whether the text has this word as a whole word. */
-static bool has_text_word(const char *text, const char *word)
-{
-    size_t size = strlen(word);
-
-    for (const char *at = strstr(text, word); at != NULL; at = strstr(at + 1, word)) {
-        if ((at == text || !domt_is_identifier_char(at[-1])) && !domt_is_identifier_char(at[size]))
-            return true;
-    }
-    return false;
-}
-
 /* Check the list of a model's head: each word with a slash is a source, and each other word with an
  * underscore stands in the source before it. Returns the number of these words. */
 static uint32_t check_list_of_modelled_functions(const char *model, char *list)
@@ -266,7 +254,7 @@ static uint32_t check_list_of_modelled_functions(const char *model, char *list)
             code = domt_tree_read_text(path);
         } else if (strchr(word, '_') != NULL) {
             word[strcspn(word, ".:")] = '\0';
-            ck_assert_msg(code != NULL && has_text_word(code, word),
+            ck_assert_msg(code != NULL && domt_find_word(code, code, word) != NULL,
                           "%s: %s is not in the source that is named before it", model, word);
             count++;
         }

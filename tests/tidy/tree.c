@@ -27,6 +27,17 @@ bool domt_is_identifier_char(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
+const char *domt_find_word(const char *text, const char *from, const char *word)
+{
+    size_t size = strlen(word);
+
+    for (const char *p = strstr(from, word); p != NULL; p = strstr(p + 1, word)) {
+        if (!domt_is_identifier_char(p[size]) && (p == text || !domt_is_identifier_char(p[-1])))
+            return p;
+    }
+    return NULL;
+}
+
 uint32_t domt_line_number_of(const char *text, const char *at)
 {
     uint32_t line = 1;

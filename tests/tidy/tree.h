@@ -66,6 +66,10 @@ bool domt_text_starts_with(const char *text, const char *prefix);
 /* Returns whether `c` can be a character of an identifier in C. */
 bool domt_is_identifier_char(char c);
 
+/* Returns the next place in `text`, from `from` on, where `word` is a whole identifier; NULL: there
+ * is none. */
+const char *domt_find_word(const char *text, const char *from, const char *word);
+
 /* Returns the end of the comment or literal of C that begins at `p`, or NULL if neither begins
  * there. */
 const char *domt_end_of_comment_or_literal(const char *p);

@@ -122,11 +122,8 @@ static bool is_path_in_scope_of_ban(const char *path, enum scope scope)
  * structure. */
 static const char *find_next_banned_word(const char *text, const char *from, const char *word)
 {
-    for (const char *p = strstr(from, word); p != NULL; p = strstr(p + 1, word)) {
-        if (domt_is_identifier_char(p[strlen(word)]) ||
-            (p > text && domt_is_identifier_char(p[-1]))) {
-            continue;
-        }
+    for (const char *p = domt_find_word(text, from, word); p != NULL;
+         p = domt_find_word(text, p + 1, word)) {
         if (p > text && (p[-1] == '.' || (p > text + 1 && p[-1] == '>' && p[-2] == '-'))) {
             continue;
         }
